@@ -1,0 +1,77 @@
+"""Where rows can come from. Settings only: the runtime opens them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from penstock.queues.spool import Spool
+
+
+@dataclass(frozen=True)
+class Rate:
+    """Spark's own generator: columns `timestamp` and `value`, `rows_per_second` of them, for ever."""
+
+    rows_per_second: int
+    partitions: int = 1
+    native: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        if self.rows_per_second < 1:
+            raise ValueError(
+                f"rows per second must be 1 or more, got {self.rows_per_second}: no row would come"
+            )
+
+
+@dataclass(frozen=True)
+class Files:
+    """Files that appear in a directory, read by Spark's file source; `schema` is DDL, text needs none."""
+
+    path: str | Path
+    format: Literal["text", "json", "csv", "parquet", "orc"] = "text"
+    schema: str = "value STRING"
+    options: Mapping[str, str] = field(default_factory=dict)
+    native: ClassVar[bool] = True
+
+
+@dataclass(frozen=True, eq=False)
+class Replay:
+    """A trace, played row by row at a given rate: every 100 ms one segment of a tenth of it.
+
+    `trace` is an Arrow table or the path of a Parquet file, or of a text file (then each line is a row
+    with the one column `value`). It loops unless told otherwise. Rows arrive when they are played;
+    `stamp` names a column that gets that time, as a timestamp.
+    """
+
+    trace: pa.Table | str | Path
+    rows_per_second: float
+    loop: bool = True
+    stamp: str | None = None
+    tick_seconds: float = 0.1
+    limit_bytes: int | None = None
+    native: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        if self.rows_per_second <= 0:
+            raise ValueError(
+                f"rows per second must be positive, got {self.rows_per_second}: no row would come"
+            )
+        if self.tick_seconds <= 0:
+            raise ValueError(f"tick must be positive, got {self.tick_seconds} s: time would stand still")
+
+
+@dataclass(frozen=True, eq=False)
+class FromSpool:
+    """Rows that the user's program appends to a spool it opened: `spool.append(table)`.
+
+    `schema` is DDL; it must be that of the tables appended.
+    """
+
+    spool: Spool
+    schema: str
+    native: ClassVar[bool] = False

@@ -1,0 +1,160 @@
+"""One stream of a pipeline: what its rows go through next."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from penstock.pipeline.endpoints import SinkSpec, sink_mistake
+from penstock.pipeline.latency import Duration, parse_latency
+from penstock.pipeline.nodes import Operator, Sink
+from penstock.pipeline.parsing import Parsing, TextFormat, parse_function
+from penstock.pipeline.windows import as_tuple, window_function, window_settings
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+    from penstock.pipeline.pipeline import Pipeline
+
+
+@dataclass(frozen=True, repr=False)
+class Stream:
+    """The rows that leave one node.
+
+    Where a method asks for another stream, its name serves too, even before it is declared.
+    """
+
+    pipeline: Pipeline
+    name: str
+
+    def operator(
+        self,
+        name: str,
+        function: Callable[[DataFrame], DataFrame],
+        *,
+        parallelism: int = 1,
+        fuse: bool = True,
+        dead_letters: bool = False,
+        stateful: bool = False,
+        watermark: str | None = None,
+    ) -> Stream:
+        """The rows that `function` makes of these.
+
+        `stateful`: it remembers rows between turns; `watermark`: the column it calls withWatermark on.
+        With `dead_letters`, rows whose column `dead_letter` (a reason) is not null are put aside.
+        """
+        settings = Operator(
+            name, "operator", (self.name,), function, parallelism, fuse, dead_letters, stateful, watermark
+        )
+        return self.pipeline.add(settings)
+
+    def window(
+        self,
+        name: str,
+        *,
+        on: str,
+        size: Duration,
+        slide: Duration | None = None,
+        late: Duration = "0s",
+        by: str | Sequence[str] = (),
+        aggregate: str | Column | Sequence[str | Column],
+        parallelism: int = 1,
+        fuse: bool = True,
+    ) -> Stream:
+        """One row for each window and key: the struct `window`, the keys `by`, the aggregates.
+
+        Aggregates are SQL ("count(*) as n") or Columns. Rows later than `late` go to the dead letters.
+        """
+        with self.pipeline.blaming("window", name):
+            window = window_settings(on, size, slide, late, by, aggregate)
+        function = window_function(window, as_tuple(aggregate))
+        return self.pipeline.add(
+            Operator(
+                name,
+                "window",
+                (self.name,),
+                function,
+                parallelism,
+                fuse,
+                stateful=True,
+                watermark=on,
+                window=window,
+            )
+        )
+
+    def parse(
+        self,
+        name: str,
+        schema: str,
+        *,
+        column: str = "value",
+        format: TextFormat = "json",
+        parallelism: int = 1,
+        fuse: bool = True,
+    ) -> Stream:
+        """The fields of `schema` (DDL), read from a column of text.
+
+        Rows that do not parse, or lack a field that is NOT NULL, go to the dead letters with the reason.
+        """
+        with self.pipeline.blaming("parse", name):
+            parsing = Parsing(schema, column, format)
+        function = parse_function(parsing)
+        settings = (("schema", schema), ("column", column), ("format", format))
+        return self.pipeline.add(
+            Operator(
+                name, "parse", (self.name,), function, parallelism, fuse, dead_letters=True, settings=settings
+            )
+        )
+
+    def union(self, name: str, *others: Stream | str, parallelism: int = 1, fuse: bool = True) -> Stream:
+        """The rows of this stream and the others, columns matched by name."""
+        if not others:
+            self.pipeline.refuse(
+                "union", name, "a union must have two streams or more, got one: it would do nothing"
+            )
+        inputs = (self.name, *(self.pipeline.name_of(other, "union", name) for other in others))
+        return self.pipeline.add(Operator(name, "union", inputs, union_by_name, parallelism, fuse))
+
+    def join(
+        self,
+        name: str,
+        other: Stream | str,
+        function: Callable[[DataFrame, DataFrame], DataFrame],
+        *,
+        parallelism: int = 1,
+        fuse: bool = True,
+        watermark: str | None = None,
+    ) -> Stream:
+        """The rows that `function` makes of this stream and another, as its two arguments in that order."""
+        inputs = (self.name, self.pipeline.name_of(other, "join", name))
+        return self.pipeline.add(
+            Operator(name, "join", inputs, function, parallelism, fuse, stateful=True, watermark=watermark)
+        )
+
+    def queue(self) -> Stream:
+        """The same rows, by way of a queue: what is above and what is below run in turns of their own."""
+        self.pipeline.cut_after(self.name)
+        return self
+
+    def feed(self, loop: Stream | str) -> None:
+        """Let these rows come in again at `loop`."""
+        self.pipeline.close_loop(self.pipeline.name_of(loop, "feed of", self.name), self.name)
+
+    def sink(self, name: str, spec: SinkSpec, *, latency: Duration | None = None) -> None:
+        """Write the rows out, within `latency` of their arrival at the source; None sets no target."""
+        if mistake := sink_mistake(spec):
+            self.pipeline.refuse("sink", name, mistake)
+        with self.pipeline.blaming("sink", name):
+            target = None if latency is None else parse_latency(latency)
+        self.pipeline.add(Sink(name, self.name, spec, target))
+
+    def __repr__(self) -> str:
+        return f"<Stream {self.name!r} of pipeline {self.pipeline.name!r}>"
+
+
+def union_by_name(first: Any, *others: Any) -> Any:
+    """All rows of DataFrames with the same columns, in whatever order the columns stand."""
+    for other in others:
+        first = first.unionByName(other)
+    return first

@@ -1,0 +1,109 @@
+"""What a stage has taken and given, durable: the one file whose replacement commits a turn."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from penstock.errors import PenstockError
+from penstock.queues.cursor import EARLIEST, Position
+from penstock.queues.disk import Disk
+from penstock.queues.segment import Slice
+
+# (segment's sequence, first row, rows): enough to take the same rows again.
+Taken = tuple[int, int, int]
+Grants = Mapping[int, Mapping[str, tuple[Taken, ...]]]
+
+
+class CorruptJournal(PenstockError):
+    """A stage's journal that cannot be read: its turns can be neither repeated nor left out."""
+
+    def __init__(self, path: Path, came: str):
+        self.path = path
+        super().__init__(
+            f"the journal {path} must be JSON as Penstock wrote it, got {came}: the stage is not started; "
+            "restore the file, or remove the pipeline's state to begin anew"
+        )
+
+
+@dataclass(frozen=True)
+class Entry:
+    """The state of a stage after a turn.
+
+    `positions`: rows behind them are released. `grants`: those not released yet, the last one done
+    (`grant`) and, while a held turn runs, the one after it. `outputs` are what the last turn wrote,
+    each shown again at recovery, which does nothing if it was shown before.
+    """
+
+    batch: int = -1
+    grant: int = 0
+    positions: Mapping[str, Position] = field(default_factory=dict)
+    grants: Grants = field(default_factory=dict)
+    outputs: tuple[Mapping[str, Any], ...] = ()
+
+    def position(self, queue: str) -> Position:
+        return self.positions.get(queue, EARLIEST)
+
+    @property
+    def outstanding(self) -> tuple[int, ...]:
+        """Grants given and not done: a crash came in between."""
+        return tuple(sorted(number for number in self.grants if number > self.grant))
+
+    def with_grant(self, number: int, taken: Mapping[str, tuple[Slice, ...]]) -> Entry:
+        """The same, with a grant about to run."""
+        named = {
+            queue: tuple((each.segment.sequence, each.start, each.rows) for each in slices)
+            for queue, slices in taken.items()
+        }
+        return replace(self, grants={**self.grants, number: named})
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "batch": self.batch,
+            "grant": self.grant,
+            "positions": {queue: position.to_json() for queue, position in self.positions.items()},
+            "grants": {str(number): taken for number, taken in self.grants.items()},
+            "outputs": list(self.outputs),
+        }
+
+    @classmethod
+    def from_json(cls, fields: Mapping[str, Any]) -> Entry:
+        grants = {
+            int(number): {queue: tuple(tuple(each) for each in slices) for queue, slices in taken.items()}
+            for number, taken in fields["grants"].items()
+        }
+        return cls(
+            batch=int(fields["batch"]),
+            grant=int(fields["grant"]),
+            positions={queue: Position.from_json(each) for queue, each in fields["positions"].items()},
+            grants=grants,
+            outputs=tuple(fields["outputs"]),
+        )
+
+
+class Journal:
+    """Keeps the newest entry of one stage in one file, replaced as a whole."""
+
+    def __init__(self, path: Path, disk: Disk):
+        self._path = path
+        self._disk = disk
+        self.entry = self._read()
+
+    def write(self, entry: Entry) -> None:
+        """Makes `entry` the state of the stage; after a crash either it or the one before is there."""
+        fresh = self._path.with_suffix(".new")
+        self._disk.write(fresh, json.dumps(entry.to_json()).encode())
+        self._disk.rename(fresh, self._path)
+        self.entry = entry
+
+    def _read(self) -> Entry:
+        if not self._path.exists():
+            return Entry()
+        text = self._path.read_text()
+        try:
+            return Entry.from_json(json.loads(text))
+        except (ValueError, KeyError, TypeError) as error:
+            raise CorruptJournal(self._path, f"{text[:60]!r} ({error})") from error

@@ -1,0 +1,95 @@
+"""Cutting a segment: the files that hold just the rows asked for."""
+
+from __future__ import annotations
+
+import errno
+import itertools
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pyarrow as pa
+
+from penstock.queues.disk import Disk
+from penstock.queues.errors import CorruptSegment, DiskFull
+from penstock.queues.parquet import Footer, encode, event_ranges, merge_ranges, read_footer, read_rows
+from penstock.queues.segment import Segment, Slice
+
+
+@dataclass
+class Cutter:
+    """Makes slices of the segments of one spool. Names of cut files are never used twice."""
+
+    spool: str
+    path: Path
+    disk: Disk
+    _opening: str = field(default_factory=lambda: uuid.uuid4().hex[:12])
+    _counter: itertools.count[int] = field(default_factory=itertools.count)
+
+    def slice(self, segment: Segment, start: int, rows: int, slice_dir: Path) -> Slice:
+        """Rows `start` to `start + rows`; files wanted whole are named where they are, not copied."""
+        if rows == segment.rows:
+            paths = tuple(str(self.path / file) for file in segment.files)
+            return Slice(segment, 0, rows, paths, segment.sizes, segment.arrivals, segment.event_ranges)
+        parts: list[tuple[Path, int, Footer]] = []
+        try:
+            for part in self._parts(segment, start, rows, slice_dir):
+                parts.append(part)  # noqa: PERF402 - those made before an error must go
+        except BaseException:
+            self.drop([str(path) for path, _, _ in parts])
+            raise
+        paths = tuple(str(path) for path, _, _ in parts)
+        sizes = tuple(size for _, size, _ in parts)
+        ranges = merge_ranges([footer for _, _, footer in parts])
+        return Slice(segment, start, rows, paths, sizes, segment.arrivals.scaled(rows), ranges)
+
+    def _parts(
+        self, segment: Segment, start: int, rows: int, slice_dir: Path
+    ) -> Iterator[tuple[Path, int, Footer]]:
+        if len(segment.files) == 1:  # the footer would tell nothing new
+            yield self._cut(segment, self.path / segment.files[0], start, rows, slice_dir)
+            return
+        first = 0
+        for file, size in zip(segment.files, segment.sizes, strict=True):
+            path = self.path / file
+            footer = checked_footer(path)
+            low, high = max(start, first), min(start + rows, first + footer.rows)
+            if high - low == footer.rows:
+                yield path, size, footer
+            elif high > low:
+                yield self._cut(segment, path, low - first, high - low, slice_dir)
+            first += footer.rows
+
+    def _cut(
+        self, segment: Segment, path: Path, start: int, rows: int, slice_dir: Path
+    ) -> tuple[Path, int, Footer]:
+        try:
+            table = read_rows(path, start, rows)
+        except (OSError, pa.ArrowException) as error:
+            raise CorruptSegment(path, "must be whole Parquet", f"reading it failed ({error})") from error
+        content = memoryview(encode(table))
+        target = slice_dir / f"{segment.sequence:012d}-{next(self._counter):06d}-{self._opening}.parquet"
+        try:
+            slice_dir.mkdir(parents=True, exist_ok=True)
+            self.disk.write(target, content)
+        except OSError as error:
+            if error.errno in (errno.ENOSPC, errno.EDQUOT):
+                raise DiskFull(self.spool, target, content.nbytes) from error
+            raise
+        return target, content.nbytes, Footer(rows, event_ranges(table))
+
+    def drop(self, paths: list[str] | tuple[str, ...]) -> None:
+        """Removes cut files; the segments' own files stay."""
+        own = self.path / "data"
+        for path in map(Path, paths):
+            if path.parent != own:
+                self.disk.remove(path)
+
+
+def checked_footer(path: Path) -> Footer:
+    """The footer of a data file; CorruptSegment when there is none."""
+    try:
+        return read_footer(path)
+    except (OSError, pa.ArrowException) as error:
+        raise CorruptSegment(path, "must be whole Parquet", f"its footer cannot be read ({error})") from error

@@ -1,0 +1,227 @@
+"""A queue as a directory of Parquet segments."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Collection, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import pyarrow as pa
+
+from penstock.queues.cursor import EARLIEST, Consumer, Position
+from penstock.queues.disk import Disk
+from penstock.queues.errors import CorruptSegment, SpoolError
+from penstock.queues.listeners import Listener
+from penstock.queues.manifest import Pending
+from penstock.queues.outbox import Outbox
+from penstock.queues.owner import OwnerLock
+from penstock.queues.recovery import scan, tidy
+from penstock.queues.room import Room, WhenFull
+from penstock.queues.segment import Arrivals, Segment
+from penstock.queues.shelf import Shelf
+from penstock.queues.slices import Cutter
+
+_log = logging.getLogger(__name__)
+
+
+class Spool:
+    """An ordered, durable log of immutable segments in one directory, owned by one process at a time.
+
+    A segment is published by one rename of its manifest, so a crash leaves it wholly there or not at all.
+    Opening clears away what a crash left half done, and raises CorruptSegment for damage; with `quarantine`
+    it sets damaged segments aside instead, and lists them in `quarantined`.
+    The size limit binds `append`; a turn's output (`write_pending`, `adopt_pending`) is always taken, so that
+    a turn never blocks while it holds a slot: ask `free_bytes` before granting it.
+    """
+
+    def __init__(
+        self,
+        path: str | Path,
+        *,
+        name: str | None = None,
+        limit_bytes: int | None = None,
+        when_full: WhenFull = "wait",
+        fsync: bool = False,
+        quarantine: bool = False,
+        clock: Callable[[], float] = time.time,
+        disk: Disk | None = None,
+    ):
+        self.path = Path(path).absolute()
+        self.name = name or self.path.name
+        self._clock = clock
+        disk = disk or Disk(fsync)
+        self._lock = threading.Condition(threading.RLock())
+        self._room = Room(self.name, limit_bytes, when_full, self._lock)
+        self._shelf = Shelf(self.name, self.path, disk, self._lock, self._room)
+        self._outbox = Outbox(self._shelf, clock)
+        self._cutter = Cutter(self.name, self.path, disk)
+        self._owner = OwnerLock(self.path)
+        try:
+            self.quarantined = self._recover(disk, quarantine)
+        except BaseException:
+            self._owner.release()
+            raise
+
+    def _recover(self, disk: Disk, quarantine: bool) -> tuple[CorruptSegment, ...]:
+        found = scan(self.path)
+        tidy(found, self.path, disk, quarantine)
+        for segment in found.segments:
+            self._shelf.place(segment)
+        self._shelf.bury(found.removed, found.set_aside)
+        self._outbox.pending = found.pending
+        self._room.occupy(self._shelf.bytes + sum(pending.bytes for pending in found.pending.values()))
+        for error, _ in found.corrupt:
+            _log.warning("set aside in %s: %s", self.path / "quarantine", error)
+        return tuple(error for error, _ in found.corrupt)
+
+    @property
+    def rows(self) -> int:
+        """Rows of all published segments, consumed in part or not."""
+        return self._shelf.rows
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of all published segments."""
+        return self._shelf.bytes
+
+    @property
+    def free_bytes(self) -> int | None:
+        """What an append may still bring, pending segments counted; None without a limit."""
+        return self._room.free_bytes
+
+    @property
+    def segments(self) -> tuple[Segment, ...]:
+        """All published segments, in order of publication."""
+        with self._lock:
+            return tuple(self._shelf.segments.values())
+
+    @property
+    def pending(self) -> tuple[Pending, ...]:
+        """What is written and not yet published."""
+        with self._lock:
+            return tuple(self._outbox.pending.values())
+
+    def last_batch(self, producer: str) -> int | None:
+        """The batch of a producer's newest published segment, removed or not; None when it never published.
+
+        A turn that runs again after a crash finds here that its output is out already.
+        """
+        with self._lock:
+            last = self._shelf.last.get(producer)
+            return None if last is None else last[1]
+
+    def append(
+        self,
+        table: pa.Table,
+        *,
+        producer: str = "append",
+        arrivals: Arrivals | None = None,
+        timeout: float | None = None,
+    ) -> Segment:
+        """Publishes `table` as the producer's next batch; without `arrivals` its rows arrive now.
+
+        An empty table publishes nothing: the segment returned has no rows and sequence 0.
+        """
+        self._shelf.check_open()
+        if table.num_rows == 0:
+            return Segment(0, producer, 0, (), (), 0, Arrivals(), self._clock())
+        segment = self._outbox.append(table, producer, arrivals, timeout)
+        self._shelf.listeners.tell()
+        return segment
+
+    def write_pending(
+        self, table: pa.Table, producer: str, batch: int, arrivals: Arrivals | None = None
+    ) -> Pending:
+        """Writes a turn's output, seen by nobody until `publish`; replaces what is pending under its batch.
+
+        `arrivals` may be those of the turn's input: they are scaled to the rows written.
+        """
+        self._shelf.check_open()
+        return self._outbox.write(table, producer, batch, arrivals)
+
+    def adopt_pending(
+        self,
+        files: Sequence[str | Path],
+        producer: str,
+        batch: int,
+        arrivals: Arrivals | None = None,
+        rows: int | None = None,
+    ) -> Pending:
+        """As write_pending, for Parquet files, moved in in the order given; files without rows are removed.
+
+        When it fails the files are back where they were.
+        """
+        self._shelf.check_open()
+        return self._outbox.adopt([Path(file) for file in files], producer, batch, arrivals, rows)
+
+    def publish(self, pending_name: str, now: float | None = None) -> Segment | None:
+        """Makes a pending segment visible, by one rename.
+
+        None when there is nothing to do: it was published before, so redoing is harmless, or it has no rows.
+        """
+        segment = self._outbox.publish(pending_name, now)
+        if segment is not None:
+            self._shelf.listeners.tell()
+        return segment
+
+    def discard_pending(self, keep: Collection[str] = ()) -> tuple[str, ...]:
+        """Removes what is pending under any other name than those in `keep`; the names that went."""
+        return self._outbox.discard(keep)
+
+    def subscribe(self, consumer: str, position: Position = EARLIEST) -> Consumer:
+        """A consumer that goes on from `position`.
+
+        Subscribe every consumer before any releases rows: segments are kept only for those subscribed.
+        """
+        with self._lock:
+            self._shelf.check_open()
+            if consumer in self._shelf.readers:
+                raise SpoolError(
+                    f"consumers of spool {self.name!r} must have names of their own, got {consumer!r} twice: "
+                    "each would miss rows that the other took"
+                )
+            reader = Consumer(consumer, self._shelf, self._cutter, position)
+            self._shelf.readers[consumer] = reader
+            self._shelf.unswept = True
+            return reader
+
+    def unsubscribe(self, consumer: str) -> None:
+        """Segments are no longer kept for this consumer, not even those it has in flight.
+
+        Without any consumer, everything is kept.
+        """
+        with self._lock:
+            self._shelf.check_open()
+            reader = self._shelf.readers.pop(consumer, None)
+            if reader is None:
+                return
+            reader.leave()
+            removed = self._shelf.collect(list(self._shelf.segments))
+        self._shelf.drop_data(removed)
+        self._shelf.listeners.tell()
+
+    def add_listener(self, listener: Listener) -> None:
+        """Called without arguments and without the lock, after each publication, release and giving back."""
+        self._shelf.listeners.add(listener)
+
+    def remove_listener(self, listener: Listener) -> None:
+        self._shelf.listeners.remove(listener)
+
+    def close(self) -> None:
+        """Wakes waiting producers with SpoolClosed and lets another process open the directory."""
+        with self._lock:
+            self._shelf.closed = True
+            self._room.close()
+            self._owner.release()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()

@@ -1,0 +1,34 @@
+"""The policies by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from penstock.errors import PenstockError
+from penstock.scheduling.policies import Fifo, LongestQueue, Policy
+
+POLICIES: Mapping[str, Callable[[], Policy]] = {
+    "fifo": Fifo,
+    "longest-queue": LongestQueue,
+}
+
+
+class UnknownPolicy(PenstockError):
+    """A name that is not in the catalog."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(
+            f"a policy must be one of {', '.join(POLICIES)}, got {name!r}: nothing was scheduled"
+        )
+        self.name = name
+
+
+def policy_named(name: str) -> Policy:
+    """The policy of that name, with its default settings.
+
+    >>> policy_named("longest-queue")
+    LongestQueue()
+    """
+    if name not in POLICIES:
+        raise UnknownPolicy(name)
+    return POLICIES[name]()

@@ -1,0 +1,70 @@
+"""How many of its waiting rows a granted stage takes: the three rules of EdgeWise, section 4.2."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Protocol
+
+from penstock.errors import PenstockError
+from penstock.scheduling.stage_view import StageView
+
+
+class ConsumptionError(PenstockError):
+    """A consumption that does not exist, or takes nothing."""
+
+
+class Consumption(Protocol):
+    """The size of a turn: at least 1 row where any waits, 0 where none does (a flush)."""
+
+    def rows(self, stage: StageView) -> int: ...
+
+
+@dataclass(frozen=True, slots=True)
+class All:
+    """Takes all rows that wait."""
+
+    def rows(self, stage: StageView) -> int:
+        return stage.rows_waiting
+
+
+@dataclass(frozen=True, slots=True)
+class Half:
+    """Takes half of the rows that wait, rounded up."""
+
+    def rows(self, stage: StageView) -> int:
+        return (stage.rows_waiting + 1) // 2
+
+
+@dataclass(frozen=True, slots=True)
+class AtMost:
+    """Takes all rows that wait, but never more than `limit`."""
+
+    limit: int
+
+    def __post_init__(self) -> None:
+        if self.limit < 1:
+            raise ConsumptionError(
+                f"a turn must take at least 1 row, got at most {self.limit}: its queue would never empty"
+            )
+
+    def rows(self, stage: StageView) -> int:
+        return min(stage.rows_waiting, self.limit)
+
+
+def parse_consumption(text: str) -> Consumption:
+    """Reads `all`, `half` or `at-most-N`.
+
+    >>> parse_consumption("at-most-50")
+    AtMost(limit=50)
+    """
+    if text == "all":
+        return All()
+    if text == "half":
+        return Half()
+    if match := re.fullmatch(r"at-most-([0-9]+)", text):
+        return AtMost(int(match[1]))
+    raise ConsumptionError(
+        f"consumption must be 'all', 'half' or 'at-most-N', got {text!r}: "
+        "a turn would not know how many rows to take"
+    )

@@ -1,0 +1,171 @@
+"""The scheduler: a pool of slots, the stages that wait for them, and who is next."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from heapq import heapify, heappop, heappush
+from math import inf
+from types import MappingProxyType
+
+from penstock.errors import PenstockError
+from penstock.scheduling.consumption import All, Consumption
+from penstock.scheduling.decisions import Choice, Decision, Grant, Hold, count
+from penstock.scheduling.policies import Policy
+from penstock.scheduling.stage_view import StageView
+
+_ALL = All()
+
+
+class SchedulingError(PenstockError):
+    """A call that contradicts what the scheduler knows."""
+
+    def __init__(self, stage: str, message: str) -> None:
+        super().__init__(message)
+        self.stage = stage
+
+
+class Scheduler:
+    """Grants turns on a pool of slots, in the order of a policy.
+
+    No stage is granted a second turn before its first is `finished`. The stage that is next keeps its
+    place: while it needs more slots than are free nobody overtakes it, so that a wide stage cannot
+    starve; the slots it waits for stay free meanwhile. One that needs more than the pool gets the whole pool.
+    Equal calls give equal decisions. Not safe for threads: the caller locks.
+    """
+
+    def __init__(self, policy: Policy, slots: int, consumption: Consumption = _ALL) -> None:
+        self._policy = policy
+        self._consumption = consumption
+        self._slots = _checked_slots(slots)
+        self._used = 0
+        self._now = -inf
+        self._running: dict[str, int] = {}
+        self._turn_ends: dict[str, float] = {}
+        self._during_turn: dict[str, StageView] = {}  # waits, but is still in a turn
+        self._waiting: dict[str, tuple[int, StageView]] = {}
+        # Replaced and withdrawn entries stay in the heap until they come up or outnumber the others;
+        # an entry counts only while its version is the one in `_waiting`.
+        self._heap: list[tuple[float, float, str, int]] = []
+        self._version = 0
+
+    @property
+    def slots(self) -> int:
+        return self._slots
+
+    @property
+    def free_slots(self) -> int:
+        """Slots no turn occupies; 0 also where a smaller pool is still overfull."""
+        return max(self._slots - self._used, 0)
+
+    @property
+    def running(self) -> Mapping[str, int]:
+        """The stages in a turn, with the slots they occupy: a live, read-only view."""
+        return MappingProxyType(self._running)
+
+    @property
+    def stages_waiting(self) -> int:
+        """How many stages could be granted a turn, given the slots."""
+        return len(self._waiting)
+
+    def wait(self, view: StageView) -> None:
+        """The stage waits for a turn, with these figures; they replace what was known of it.
+
+        During its turn they are kept until it is finished. A stage begins to wait when its last turn
+        ends, at the earliest: an older `ready_since` is moved up to that. One that was withdrawn may
+        wait again.
+        """
+        if not view.has_work:
+            raise SchedulingError(
+                view.name,
+                f"stage {view.name!r} must have rows or a flush to wait for a turn, got 0 rows: "
+                "withdraw it, an empty turn is never granted",
+            )
+        if view.name in self._running:
+            self._during_turn[view.name] = view
+        else:
+            self._enqueue(view)
+
+    def withdraw(self, name: str) -> None:
+        """The stage waits no more; a turn it is in goes on. Nothing happens if it does not wait."""
+        self._during_turn.pop(name, None)
+        self._turn_ends.pop(name, None)
+        if self._waiting.pop(name, None):
+            self._compact()
+
+    def next(self, now: float) -> Decision:
+        """Grants the next turn and takes its slots, or says why none is granted. Call it until it holds."""
+        self._now = max(self._now, now)
+        view = self._first()
+        if view is None:
+            return Hold("no stage waits", now)
+        free = self.free_slots
+        needed = min(view.slots, self._slots)
+        if needed > free:
+            are = "is" if free == 1 else "are"
+            return Hold(f"needs {count(needed, 'slot')}, {free} of {self._slots} {are} free", now, view.name)
+        heappop(self._heap)
+        del self._waiting[view.name]
+        self._running[view.name] = needed
+        self._used += needed
+        waited = max(now - view.ready_since, 0.0)
+        why = Choice(self._policy, view, waited, free, self._slots)
+        return Grant(view.name, self._consumption.rows(view), needed, now, waited, why)
+
+    def finished(self, name: str, now: float) -> None:
+        """The stage's turn has ended, well or badly: its slots are free, and it may wait again."""
+        if name not in self._running:
+            raise SchedulingError(
+                name,
+                f"stage {name!r} must be in a turn to finish one, but it is in none: it holds no slots",
+            )
+        self._now = max(self._now, now)
+        self._used -= self._running.pop(name)
+        self._turn_ends[name] = now
+        view = self._during_turn.pop(name, None)
+        if view is not None:
+            self._enqueue(view)
+
+    def resize(self, slots: int) -> None:
+        """Changes the pool. Turns that run go on, even where they then occupy more than it has."""
+        self._slots = _checked_slots(slots)
+
+    def _enqueue(self, view: StageView) -> None:
+        turn_end = self._turn_ends.get(view.name, -inf)
+        if turn_end > view.ready_since:
+            view = replace(view, ready_since=turn_end)
+        priority = self._policy.priority(view, max(self._now, view.ready_since))
+        if priority != priority:
+            raise SchedulingError(
+                view.name,
+                f"{self._policy} must give stage {view.name!r} a number, got nan: it has no place in line",
+            )
+        self._version += 1
+        self._waiting[view.name] = (self._version, view)
+        heappush(self._heap, (priority, view.ready_since, view.name, self._version))
+        self._compact()
+
+    def _first(self) -> StageView | None:
+        while self._heap:
+            _, _, name, version = self._heap[0]
+            current = self._waiting.get(name)
+            if current is not None and current[0] == version:
+                return current[1]
+            heappop(self._heap)
+        return None
+
+    def _compact(self) -> None:
+        """Keeps the heap below three times the waiting stages, at a constant average cost."""
+        if len(self._heap) > 3 * len(self._waiting):
+            self._heap = [entry for entry in self._heap if self._is_current(entry)]
+            heapify(self._heap)
+
+    def _is_current(self, entry: tuple[float, float, str, int]) -> bool:
+        current = self._waiting.get(entry[2])
+        return current is not None and current[0] == entry[3]
+
+
+def _checked_slots(slots: int) -> int:
+    if slots < 1:
+        raise SchedulingError("", f"a pool must have at least 1 slot, got {slots}: no turn could ever run")
+    return slots

@@ -1,0 +1,52 @@
+"""What the scheduler and its policies see of a stage."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from penstock.errors import PenstockError
+
+
+class StageViewError(PenstockError):
+    """Figures that no stage can have."""
+
+    def __init__(self, stage: str, message: str) -> None:
+        super().__init__(message)
+        self.stage = stage
+
+
+@dataclass(frozen=True, slots=True)
+class StageView:
+    """A stage at one moment; times are epoch seconds.
+
+    `ready_since` is when it began to wait with something to do, `oldest_arrival` when the oldest
+    waiting row arrived at its source, `slots` how many it needs (k). `latency_seconds` is the least
+    target below it, None where there is none. `flush` says that a turn without rows is wanted too.
+    """
+
+    name: str
+    pipeline: str
+    rows_waiting: int
+    ready_since: float
+    oldest_arrival: float
+    slots: int = 1
+    latency_seconds: float | None = None
+    flush: bool = False
+
+    def __post_init__(self) -> None:
+        if self.slots < 1:
+            raise StageViewError(
+                self.name,
+                f"stage {self.name!r} must need at least 1 slot, got {self.slots}: a turn occupies one",
+            )
+        if self.rows_waiting < 0:
+            raise StageViewError(
+                self.name,
+                f"rows waiting at stage {self.name!r} must be zero or more, got {self.rows_waiting}: "
+                "its queue has miscounted",
+            )
+
+    @property
+    def has_work(self) -> bool:
+        """Whether a turn would do anything."""
+        return self.rows_waiting > 0 or self.flush

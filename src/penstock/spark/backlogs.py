@@ -1,0 +1,159 @@
+"""What waits in a source that Spark reads itself, as far as it can be known."""
+
+from __future__ import annotations
+
+import os
+import threading
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from penstock.queues.segment import Arrivals
+from penstock.spark.query import AfterBatch, HeldQuery
+from penstock.spark.turn_input import Portion, TurnInput
+
+FILE_POLL_SECONDS = 0.1
+# Spark's clock has milliseconds: a second that ends now is read in full a moment later.
+CLOCK_GRAIN_SECONDS = 0.002
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """What waits: rows (an estimate where `exact` figures do not exist), since when; 0 rows: nothing."""
+
+    rows: int
+    since: float
+
+
+class Backlog(Protocol):
+    """A source's backlog. `listens`: it cannot be known, so the query is never held."""
+
+    listens: bool
+
+    def waiting(self, now: float) -> Waiting: ...
+
+    def look_again_at(self, now: float) -> float | None:
+        """When something may have come, None if only a batch can tell."""
+        ...
+
+    def before(self, query: HeldQuery, now: float) -> float | None:
+        """The greatest event time that a batch cut now will read, None if unknown."""
+        ...
+
+    def after(self, query: HeldQuery, batch: AfterBatch, now: float) -> TurnInput:
+        """What the batch read."""
+        ...
+
+
+class RateBacklog:
+    """Spark's rate source: rows come at whole seconds after its start, so everything about it is known."""
+
+    listens = False
+
+    def __init__(self, rows_per_second: int):
+        self._rate = rows_per_second
+        self._start: float | None = None
+        self._seconds_done = 0
+
+    def waiting(self, now: float) -> Waiting:
+        if self._start is None:
+            return Waiting(0, now)
+        whole = int(now - CLOCK_GRAIN_SECONDS - self._start) - self._seconds_done
+        return Waiting(max(whole, 0) * self._rate, self._start + self._seconds_done + 1)
+
+    def look_again_at(self, now: float) -> float | None:
+        if self._start is None:
+            return None
+        return self._start + max(int(now - self._start), self._seconds_done) + 1 + 2 * CLOCK_GRAIN_SECONDS
+
+    def before(self, query: HeldQuery, now: float) -> float | None:
+        if self._start is None:
+            return None
+        return self._last_event(int(now - CLOCK_GRAIN_SECONDS - self._start))
+
+    def after(self, query: HeldQuery, batch: AfterBatch, now: float) -> TurnInput:
+        if self._start is None:
+            self._start = query.rate_start()
+        done = query.rate_seconds()
+        first = done - round(batch.rows_read / self._rate) + 1
+        self._seconds_done = done
+        return TurnInput(tuple(self._second(number) for number in range(first, done + 1)))
+
+    def _second(self, number: int) -> Portion:
+        assert self._start is not None
+        came = self._start + number
+        ranges = {"timestamp": (came - 1, self._last_event(number))}
+        return Portion(self._rate, Arrivals.at(came, self._rate), came, ranges)
+
+    def _last_event(self, second: int) -> float:
+        """The time stamp of the last row of that second, rounded down to Spark's milliseconds."""
+        assert self._start is not None
+        return self._start + second - 1 / self._rate - 0.001
+
+
+class FilesBacklog:
+    """Files in a directory: a name that was not there at the last turn is new. Their rows are a guess."""
+
+    listens = False
+
+    def __init__(self, folder: Path):
+        self._folder = folder
+        self._seen: dict[str, float] = {}
+        self._asked: dict[str, float] = {}
+        self._rows_per_file = 1.0
+        self._lock = threading.Lock()
+
+    def _list(self) -> dict[str, float]:
+        with os.scandir(self._folder) as entries:
+            return {
+                entry.name: entry.stat().st_mtime
+                for entry in entries
+                if entry.is_file() and not entry.name.startswith((".", "_"))
+            }
+
+    def waiting(self, now: float) -> Waiting:
+        with self._lock:
+            self._asked = self._list()
+            fresh = [time for name, time in self._asked.items() if name not in self._seen]
+            return Waiting(round(len(fresh) * self._rows_per_file), min(fresh, default=now))
+
+    def look_again_at(self, now: float) -> float | None:
+        return now + FILE_POLL_SECONDS
+
+    def before(self, query: HeldQuery, now: float) -> float | None:
+        return None
+
+    def after(self, query: HeldQuery, batch: AfterBatch, now: float) -> TurnInput:
+        with self._lock:
+            fresh = {name: time for name, time in self._asked.items() if name not in self._seen}
+            self._seen.update(fresh)
+        if not fresh:
+            return TurnInput()
+        self._rows_per_file = max(batch.rows_read / len(fresh), 1.0)
+        share = batch.rows_read // len(fresh)
+        rows = [share + (place < batch.rows_read % len(fresh)) for place in range(len(fresh))]
+        pairs = zip(sorted(fresh.values()), rows, strict=True)
+        return TurnInput(tuple(Portion(count, Arrivals.at(came, count), came) for came, count in pairs))
+
+
+class UnknownBacklog:
+    """Any other source: the query asks for its slot when a batch has come."""
+
+    listens = True
+
+    def __init__(self, now: float) -> None:
+        self._last_cut = now
+
+    def waiting(self, now: float) -> Waiting:
+        return Waiting(0, now)
+
+    def look_again_at(self, now: float) -> float | None:
+        return None
+
+    def before(self, query: HeldQuery, now: float) -> float | None:
+        return None
+
+    def after(self, query: HeldQuery, batch: AfterBatch, now: float) -> TurnInput:
+        """Rows may have come at any time since the batch before, so that is when they count from."""
+        came, self._last_cut = self._last_cut, now
+        return TurnInput((Portion(batch.rows_read, Arrivals.at(came, batch.rows_read), came),))

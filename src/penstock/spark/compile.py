@@ -1,0 +1,164 @@
+"""From a stage of the graph to one that runs: its plan decides which kind of turn it gets."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from penstock.errors import PenstockError
+from penstock.pipeline.nodes import Window
+from penstock.pipeline.sources import Files, Rate
+from penstock.queues.cursor import Consumer
+from penstock.queues.disk import Disk
+from penstock.queues.journal import Journal
+from penstock.queues.spool import Spool
+from penstock.spark.adopted import AdoptedQuery
+from penstock.spark.backlogs import Backlog, FilesBacklog, RateBacklog, UnknownBacklog
+from penstock.spark.direct import DirectStage, GrantedFrames
+from penstock.spark.ends import QueueEnd, end_for
+from penstock.spark.held import GrantBooks, HeldStage, Late
+from penstock.spark.inputs import QueueInputs
+from penstock.spark.native import NativeStage
+from penstock.spark.plans import StreamPlan, read_plan
+from penstock.spark.query import QuerySettings
+from penstock.spark.results import DEAD_LETTER, RAW
+from penstock.spark.stage_base import Destination, Place
+from penstock.stages.build import build
+from penstock.stages.stage import Stage
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
+
+RunningStage = DirectStage | HeldStage | NativeStage
+
+
+@dataclass(frozen=True)
+class Compiler:
+    """Makes running stages, in the order of the graph: a queue's schema is known when its producer was made."""
+
+    spools: Mapping[str, Spool]
+    schemas: dict[str, StructType]
+    disk: Disk
+
+    def compile(self, stage: Stage, place: Place) -> RunningStage:
+        """The stage, ready to be scheduled; what it wrote before a crash is shown."""
+        for folder in (place.folder / "slices", place.folder / "scratch"):
+            _empty(folder)
+        journal = Journal(place.folder / "journal.json", self.disk)
+        if stage.native is not None:
+            return self._native(stage, place, journal)
+        books = GrantBooks(place, stage.inputs)
+        frame = build(stage, books.frames(place, self.schemas))
+        plan = read_plan(frame)
+        destination = self._destination(stage, frame)
+        inputs = self._inputs(stage, place, journal)
+        if plan.is_stateful:
+            late = self._late(stage, place)
+            return HeldStage(place, destination, journal, inputs, books, frame, plan.watermark, late)
+        books.close()
+        return DirectStage(place, destination, journal, inputs, lambda before: self._frames(stage, place, before))
+
+    def _native(self, stage: Stage, place: Place, journal: Journal) -> NativeStage:
+        assert stage.native is not None
+        spec = stage.native.spec
+        frame = build(stage, {stage.inputs[0]: native_frame(place.session, spec, place.slots)})
+        mode = spec.output_mode if isinstance(spec, AdoptedQuery) else "append"
+        settings = QuerySettings(place.name, place.folder / "checkpoint", place.slots, mode)
+        plan = read_plan(frame)
+        destination = self._destination(stage, frame)
+        return NativeStage(
+            place, destination, journal, frame, backlog_of(plan, place.dispatcher.clock()), plan.watermark, settings
+        )
+
+    def _inputs(self, stage: Stage, place: Place, journal: Journal) -> QueueInputs:
+        consumers: dict[str, Consumer] = {
+            queue: self.spools[queue].subscribe(stage.name, journal.entry.position(queue)) for queue in stage.inputs
+        }
+        return QueueInputs(consumers, place.folder / "slices")
+
+    def _frames(self, stage: Stage, place: Place, before: str | None = None) -> GrantedFrames:
+        schemas = {queue: self.schemas[queue] for queue in stage.inputs}
+        return GrantedFrames(place, schemas, lambda inputs: build(stage, inputs, before=before))
+
+    def _destination(self, stage: Stage, frame: DataFrame) -> Destination:
+        from pyspark.sql.types import StructType
+
+        splits = bool(stage.operators) and stage.operators[-1].dead_letters
+        if splits and not {DEAD_LETTER, RAW} <= set(frame.columns):
+            raise PenstockError(
+                f"operator {stage.operators[-1].name!r} of pipeline {stage.pipeline!r} must give the columns "
+                f"{DEAD_LETTER!r} and {RAW!r}, got {frame.columns}: its dead letters could not be told"
+            )
+        dead = next(iter(stage.dead_letters.values()), None)
+        buried = QueueEnd(self.spools[dead], stage.name) if dead is not None else None
+        if stage.sink is not None:
+            return Destination(end_for(stage.sink.spec, stage.name), True, buried, splits)
+        assert stage.output is not None
+        kept = [field for field in frame.schema.fields if not (splits and field.name in (DEAD_LETTER, RAW))]
+        self.schemas[stage.output] = StructType(kept)
+        return Destination(QueueEnd(self.spools[stage.output], stage.name), False, buried, splits)
+
+    def _late(self, stage: Stage, place: Place) -> Late | None:
+        """How to find the late rows of a window, if the stage has one over a column that is there before it."""
+        for operator, window in stage.windows.items():
+            frames = self._frames(stage, place, before=operator)
+            if window.on in frames.template.columns:
+                return lambda slices, threshold, frames=frames, window=window: late_rows(
+                    frames.over(slices), window, threshold
+                )
+        return None
+
+
+def late_rows(frame: DataFrame, window: Window, threshold_seconds: float) -> DataFrame:
+    """The rows whose every window was closed at `threshold_seconds`, as dead letters."""
+    from pyspark.sql import functions as F
+
+    slide = round(window.slide_seconds * 1e6)
+    size = round(window.size_seconds * 1e6)
+    micros = F.unix_micros(F.col(window.on).cast("timestamp"))
+    last_end = F.expr("0") + micros - F.pmod(micros, F.lit(slide)) + F.lit(size)
+    reason = F.concat(
+        F.lit(f"late: {window.on} is "), F.col(window.on).cast("string"), F.lit(", and its windows are closed")
+    )
+    late = frame.filter(last_end <= F.lit(round(threshold_seconds * 1e6)))
+    return late.select(reason.alias(DEAD_LETTER), F.to_json(F.struct("*")).alias(RAW))
+
+
+def native_frame(session: SparkSession, spec: Any, slots: int) -> DataFrame:
+    """The streaming DataFrame of a source that Spark reads itself."""
+    if isinstance(spec, AdoptedQuery):
+        return spec.frame
+    if isinstance(spec, Rate):
+        reader = session.readStream.format("rate").option("rowsPerSecond", spec.rows_per_second)
+        return reader.option("numPartitions", slots).load()
+    if isinstance(spec, Files):
+        Path(spec.path).mkdir(parents=True, exist_ok=True)
+        files = session.readStream.format(spec.format).schema(spec.schema).options(**dict(spec.options))
+        return files.load(str(Path(spec.path).absolute()))
+    raise PenstockError(
+        f"a source must be one of penstock.sources, got {type(spec).__name__}: the runtime cannot read it"
+    )
+
+
+def backlog_of(plan: StreamPlan, now: float) -> Backlog:
+    """How the backlog of a plan's source is known."""
+    if plan.rate_rows_per_second:
+        return RateBacklog(plan.rate_rows_per_second)
+    if len(plan.sources) == 1 and plan.sources[0].startswith("FileSource["):
+        folder = plan.sources[0].removeprefix("FileSource[").removesuffix("]").removeprefix("file:")
+        if Path(folder).is_dir():
+            return FilesBacklog(Path(folder))
+    return UnknownBacklog(now)
+
+
+def _empty(folder: Path) -> None:
+    """A folder without files: what a crash left there belongs to no turn."""
+    import shutil
+
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+
+

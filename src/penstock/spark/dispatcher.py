@@ -1,0 +1,149 @@
+"""Where the pure scheduler meets threads: events come in, grants go out to the stages."""
+
+from __future__ import annotations
+
+import heapq
+import logging
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from itertools import count
+from typing import Protocol
+
+from penstock.scheduling.decisions import Decision, DecisionLog, Grant
+from penstock.scheduling.scheduler import Scheduler
+from penstock.scheduling.stage_view import StageView
+
+log = logging.getLogger("penstock")
+
+
+class Schedulable(Protocol):
+    """A stage as the dispatcher knows it."""
+
+    @property
+    def name(self) -> str: ...
+
+    def view(self, now: float) -> StageView | None:
+        """What waits, None if nothing does (or the stage may not run)."""
+        ...
+
+    def turn(self, grant: Grant) -> None:
+        """Runs a turn, or lets it begin; `finished` is called when it has ended. Never raises."""
+        ...
+
+
+class Dispatcher:
+    """One lock, one scheduler, as many threads as slots. A stage that waits costs none of them."""
+
+    def __init__(self, scheduler: Scheduler, clock: Callable[[], float], decisions: DecisionLog | None = None):
+        self.clock = clock
+        self.decisions = decisions or DecisionLog()
+        self._scheduler = scheduler
+        self._stages: dict[str, Schedulable] = {}
+        self._lock = threading.RLock()
+        # Twice the slots: a thread that has just ended one turn may still be tidying up.
+        self._threads = ThreadPoolExecutor(2 * scheduler.slots + 2, thread_name_prefix="penstock-turn")
+        self._timers: list[tuple[float, int, Callable[[], None]]] = []
+        self._order = count()
+        self._timer_set = threading.Condition(self._lock)
+        self._closed = False
+        self._clockwork = threading.Thread(target=self._run_timers, name="penstock-timers", daemon=True)
+        self._clockwork.start()
+
+    def add(self, stage: Schedulable) -> None:
+        with self._lock:
+            self._stages[stage.name] = stage
+        self.changed(stage)
+
+    def remove(self, stage: Schedulable) -> None:
+        """The stage gets no further turn; one that runs goes on."""
+        with self._lock:
+            self._stages.pop(stage.name, None)
+            self._scheduler.withdraw(stage.name)
+            self._grant_all()
+
+    def changed(self, stage: Schedulable) -> None:
+        """Rows came, or a flush is due, or the stage was paused: look at it again."""
+        with self._lock:
+            if self._closed or self._stages.get(stage.name) is not stage:
+                return
+            self._look_at(stage)
+            self._grant_all()
+
+    def finished(self, stage: Schedulable) -> None:
+        """The stage's turn has ended: its slots are free."""
+        with self._lock:
+            if stage.name in self._scheduler.running:
+                self._scheduler.finished(stage.name, self.clock())
+                self._timer_set.notify_all()
+            if self._stages.get(stage.name) is stage and not self._closed:
+                self._look_at(stage)
+            self._grant_all()
+
+    def busy(self, stage: Schedulable) -> bool:
+        """Whether the stage is in a turn, or waits for one."""
+        with self._lock:
+            return stage.name in self._scheduler.running or stage.view(self.clock()) is not None
+
+    def wait_for_end(self, stage: Schedulable, limit_seconds: float = 60.0) -> None:
+        """Returns when the stage is in no turn."""
+        with self._timer_set:
+            self._timer_set.wait_for(lambda: stage.name not in self._scheduler.running, limit_seconds)
+
+    def recent(self, stage: str | None, n: int) -> tuple[Decision, ...]:
+        with self._lock:
+            return self.decisions.recent(stage, n)
+
+    def at(self, time: float, action: Callable[[], None]) -> None:
+        """Calls `action` at `time`, in a thread of the pool's."""
+        with self._timer_set:
+            heapq.heappush(self._timers, (time, next(self._order), action))
+            self._timer_set.notify()
+
+    def submit(self, action: Callable[[], None]) -> None:
+        with self._lock:
+            if not self._closed:
+                self._threads.submit(self._guarded, action)
+
+    def close(self) -> None:
+        with self._timer_set:
+            self._closed = True
+            self._timer_set.notify()
+        self._clockwork.join(5)
+        self._threads.shutdown(wait=True)
+
+    def _look_at(self, stage: Schedulable) -> None:
+        view = stage.view(self.clock())
+        if view is None:
+            self._scheduler.withdraw(stage.name)
+        else:
+            self._scheduler.wait(view)
+
+    def _grant_all(self) -> None:
+        while not self._closed:
+            decision = self._scheduler.next(self.clock())
+            self.decisions.add(decision)
+            if not isinstance(decision, Grant):
+                return
+            stage = self._stages[decision.stage]
+            self._threads.submit(self._guarded, lambda stage=stage, grant=decision: stage.turn(grant))
+
+    def _guarded(self, action: Callable[[], None]) -> None:
+        try:
+            action()
+        except Exception:
+            log.exception("an action of the dispatcher failed; it goes on")
+
+    def _run_timers(self) -> None:
+        while True:
+            with self._timer_set:
+                while not self._closed and not self._due():
+                    until = self._timers[0][0] - self.clock() if self._timers else None
+                    self._timer_set.wait(until)
+                if self._closed:
+                    return
+                _, _, action = heapq.heappop(self._timers)
+                self._threads.submit(self._guarded, action)
+
+    def _due(self) -> bool:
+        return bool(self._timers) and self._timers[0][0] <= self.clock()

@@ -1,0 +1,192 @@
+"""Where a stage's rows go: first durable and unseen, then, once the turn is committed, shown."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from penstock.errors import PenstockError
+from penstock.pipeline import sinks
+from penstock.pipeline.endpoints import SinkSpec
+from penstock.queues.spool import Spool
+from penstock.spark.results import Result
+
+Output = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Written:
+    """What a turn wrote: how many rows, and how to show them, as JSON can hold it."""
+
+    rows: int
+    outputs: tuple[Output, ...] = ()
+
+
+class SinkError(PenstockError):
+    """A sink's own function failed; `__cause__` is what it raised."""
+
+    def __init__(self, stage: str, error: BaseException):
+        self.stage = stage
+        super().__init__(
+            f"the sink's function at stage {stage!r} raised {type(error).__name__}: {error}: "
+            "the pipeline stops, its queues are kept"
+        )
+
+
+class End(Protocol):
+    """Takes the result of a turn."""
+
+    def write(self, result: Result, batch: int) -> Written:
+        """Runs the turn's action and keeps its rows where nobody sees them yet."""
+        ...
+
+    def show(self, output: Output) -> None:
+        """Makes what `write` kept visible; again, after a crash, it does nothing."""
+        ...
+
+
+@dataclass(frozen=True)
+class QueueEnd:
+    """The end in a spool: the next stage's queue, or one that the user opened."""
+
+    spool: Spool
+    producer: str
+
+    def write(self, result: Result, batch: int) -> Written:
+        if not result.small:
+            pending = self.spool.adopt_pending(result.files(), self.producer, batch, result.arrivals)
+            return Written(pending.rows, ({"pending": pending.name},))
+        table = result.table()
+        if table.num_rows == 0:
+            return Written(0)
+        pending = self.spool.write_pending(table, self.producer, batch, result.arrivals)
+        return Written(table.num_rows, ({"pending": pending.name},))
+
+    def show(self, output: Output) -> None:
+        self.spool.publish(output["pending"])
+
+
+@dataclass(frozen=True)
+class FolderEnd:
+    """The end in a directory of files named by turn: a rename shows them, a second one changes nothing."""
+
+    folder: Path
+    producer: str
+    form: str
+
+    def write(self, result: Result, batch: int) -> Written:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        if not result.small and self.form == "parquet":
+            return self._adopt(result.files(), batch)
+        table = result.table()
+        if table.num_rows == 0:
+            return Written(0)
+        hidden = self.folder / f".{self._stem(batch)}"
+        if self.form == "parquet":
+            pq.write_table(table, hidden)
+        else:
+            hidden.write_text("".join(_json_line(row) for row in table.to_pylist()))
+        return Written(table.num_rows, (self._output(hidden, f"{self._stem(batch)}{self._suffix}"),))
+
+    def show(self, output: Output) -> None:
+        if os.path.exists(output["from"]):
+            os.replace(output["from"], output["to"])
+
+    @property
+    def _suffix(self) -> str:
+        return ".parquet" if self.form == "parquet" else ".jsonl"
+
+    def _stem(self, batch: int) -> str:
+        return f"{self.producer}-{batch:09d}"
+
+    def _adopt(self, files: list[Path], batch: int) -> Written:
+        rows, outputs = 0, []
+        for number, file in enumerate(files):
+            rows += pq.read_metadata(file).num_rows
+            hidden = self.folder / f".{self._stem(batch)}-{number}"
+            os.replace(file, hidden)
+            outputs.append(self._output(hidden, f"{self._stem(batch)}-{number}{self._suffix}"))
+        return Written(rows, tuple(outputs))
+
+    def _output(self, hidden: Path, name: str) -> Output:
+        return {"from": str(hidden), "to": str(self.folder / name)}
+
+
+@dataclass(frozen=True)
+class CallEnd:
+    """The end in a function, called before the turn is committed: a turn that runs again calls it again."""
+
+    sink: sinks.Callback | sinks.Console
+    producer: str
+
+    def write(self, result: Result, batch: int) -> Written:
+        table = result.table()
+        if isinstance(self.sink, sinks.Console):
+            self._print(table, batch, self.sink.rows)
+            return Written(table.num_rows)
+        try:
+            self.sink.function(table, batch)
+        except Exception as error:
+            raise SinkError(self.producer, error) from error
+        return Written(table.num_rows)
+
+    def _print(self, table: pa.Table, batch: int, rows: int) -> None:
+        if table.num_rows:
+            print(f"turn {batch}: {table.num_rows} rows")
+            print(table.slice(0, rows).to_pandas().to_string(index=False))
+
+    def show(self, output: Output) -> None:
+        raise PenstockError("a function keeps nothing to be shown later")
+
+
+@dataclass(frozen=True)
+class FrameEnd:
+    """The end in a function as foreachBatch takes it; its rows are not counted, as that would cost a job."""
+
+    sink: sinks.ForeachBatch
+    producer: str
+
+    def write(self, result: Result, batch: int) -> Written:
+        try:
+            self.sink.function(result.frame, batch)
+        except Exception as error:
+            raise SinkError(self.producer, error) from error
+        return Written(0)
+
+    def show(self, output: Output) -> None:
+        raise PenstockError("a function keeps nothing to be shown later")
+
+
+def end_for(spec: SinkSpec, producer: str) -> End:
+    """The end that writes to a sink as it was declared."""
+    if isinstance(spec, sinks.Parquet):
+        return FolderEnd(Path(spec.path).absolute(), producer, "parquet")
+    if isinstance(spec, sinks.JsonLines):
+        return FolderEnd(Path(spec.path).absolute(), producer, "json")
+    if isinstance(spec, sinks.ToSpool):
+        return QueueEnd(spec.spool, producer)
+    if isinstance(spec, sinks.Callback | sinks.Console):
+        return CallEnd(spec, producer)
+    if isinstance(spec, sinks.ForeachBatch):
+        return FrameEnd(spec, producer)
+    raise PenstockError(
+        f"a sink must be one of penstock.sinks, got {type(spec).__name__}: the runtime cannot write to it"
+    )
+
+
+def _json_line(row: Mapping[str, Any]) -> str:
+    return json.dumps(row, default=_plain) + "\n"
+
+
+def _plain(value: Any) -> Any:
+    """Values that JSON has no form for: times as ISO 8601, bytes as hexadecimal digits, the rest as text."""
+    if hasattr(value, "isoformat"):
+        return value.isoformat()
+    return value.hex() if isinstance(value, bytes) else str(value)

@@ -1,0 +1,246 @@
+"""The engine: many pipelines on one Spark application, one scheduler for all of them."""
+
+from __future__ import annotations
+
+import json
+import logging
+import shutil
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from penstock.errors import PenstockError
+from penstock.pipeline.checks import FloorTable
+from penstock.pipeline.endpoints import SinkSpec
+from penstock.pipeline.latency import Duration
+from penstock.pipeline.pipeline import Pipeline
+from penstock.queues.owner import OwnerLock
+from penstock.scheduling.catalog import policy_named
+from penstock.scheduling.consumption import parse_consumption
+from penstock.scheduling.decisions import Decision
+from penstock.scheduling.policies import Policy
+from penstock.scheduling.scheduler import Scheduler
+from penstock.spark.adopted import AdoptedQuery, adopted_pipeline
+from penstock.spark.dispatcher import Dispatcher
+from penstock.spark.feeders import wait_for
+from penstock.spark.reports import SinkReport, StageReport
+from penstock.spark.running import PipelineState, RunningPipeline, Surroundings
+from penstock.spark.session import build_session, prepare_session, session_warnings
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+log = logging.getLogger("penstock")
+
+# Least seconds of a turn, warm, on a 2-core machine (`penstock bench turns`).
+FLOORS = FloorTable(direct=0.035, held=0.085)
+HOUSEKEEPING_SECONDS = 1.0
+DECISION_FILE_BYTES = 4_000_000
+
+
+class Engine:
+    """Runs pipelines under one scheduler.
+
+    Without `state` everything lies in a temporary directory that goes with the engine; with it, a
+    restart goes on where the last run ended. A session of the user's own is accepted; settings of
+    it that cost latency are warned of.
+    """
+
+    def __init__(
+        self,
+        spark: SparkSession | None = None,
+        *,
+        state: str | Path | None = None,
+        slots: int | None = None,
+        policy: str | Policy = "fifo",
+        consumption: str = "all",
+        fsync: bool = False,
+        clock: Callable[[], float] = time.time,
+    ):
+        self.spark = spark or build_session(cores=slots)
+        if spark is not None:
+            for warning in session_warnings(spark):
+                log.warning("%s", warning)
+        prepare_session(self.spark)
+        self._temporary = None if state else tempfile.TemporaryDirectory(prefix="penstock-", ignore_cleanup_errors=True)
+        self.state = Path(state or self._temporary.name).absolute()  # type: ignore[union-attr]
+        self._owner = OwnerLock(self.state)
+        chosen = policy_named(policy) if isinstance(policy, str) else policy
+        pool = slots or self.spark.sparkContext.defaultParallelism
+        scheduler = Scheduler(chosen, pool, parse_consumption(consumption))
+        self._dispatcher = Dispatcher(scheduler, clock)
+        self._around = Surroundings(self.spark, self._dispatcher, self.state, fsync)
+        self._pipelines: dict[str, RunningPipeline] = {}
+        self._told = 0.0
+        self._closed = False
+        self._dispatcher.at(clock(), self._keep_house)
+
+    def submit(self, pipeline: Pipeline, *, resume: bool = False) -> RunningPipeline:
+        """Starts a pipeline beside those that run; `resume` goes on after a failure."""
+        if pipeline.name in self._pipelines and self._pipelines[pipeline.name].state != "stopped":
+            raise PenstockError(
+                f"pipelines of an engine must have names of their own, got {pipeline.name!r} twice: cancel that one first"
+            )
+        for warning in pipeline.check(FLOORS):
+            log.warning("%s", warning)
+        running = RunningPipeline(pipeline, self._around)
+        running.start(resume=resume)
+        self._pipelines[pipeline.name] = running
+        return running
+
+    def start(
+        self,
+        frame: DataFrame,
+        sink: SinkSpec | Callable[[DataFrame, int], None],
+        *,
+        latency: Duration | None = None,
+        name: str = "query",
+        output_mode: str = "append",
+        slots: int = 1,
+    ) -> RunningPipeline:
+        """Puts a streaming DataFrame of the user's own under the scheduler.
+
+        `sink` is one of penstock.sinks, or a function as foreachBatch takes it.
+        """
+        query = AdoptedQuery(frame, output_mode)
+        return self.submit(adopted_pipeline(name, query, sink, latency, slots))
+
+    def pause(self, name: str) -> None:
+        """Grants the pipeline no more turns; its queues fill."""
+        self._running(name).pause(True)
+
+    def resume(self, name: str) -> None:
+        """Goes on with a paused pipeline, or with one that failed."""
+        running = self._running(name)
+        if running.state == "failed":
+            wait_for(lambda: not running.stages, 30)
+            running.start(resume=True)
+        else:
+            running.pause(False)
+
+    def cancel(self, name: str, *, forget: bool = False) -> None:
+        """Ends a pipeline; `forget` removes its state too."""
+        running = self._running(name)
+        running.stop()
+        del self._pipelines[name]
+        if forget:
+            shutil.rmtree(running.folder, ignore_errors=True)
+
+    def _running(self, name: str) -> RunningPipeline:
+        if name not in self._pipelines:
+            raise PenstockError(f"no pipeline {name!r} runs here, of {sorted(self._pipelines)}")
+        return self._pipelines[name]
+
+    @property
+    def pipelines(self) -> dict[str, PipelineState]:
+        """The state of each pipeline, by name."""
+        return {name: running.state for name, running in self._pipelines.items()}
+
+    def error(self, name: str) -> BaseException | None:
+        """Why a pipeline failed."""
+        return self._running(name).error
+
+    def drain(self, timeout_seconds: float = 60.0) -> None:
+        """Returns when nothing waits and no turn runs; a replay must end by itself for that."""
+        if not wait_for(self._idle, timeout_seconds):
+            waiting = {name: running.rows_waiting for name, running in self._pipelines.items()}
+            raise PenstockError(f"pipelines must be idle within {timeout_seconds:g} s, but rows wait: {waiting}")
+
+    def _idle(self) -> bool:
+        for running in self._pipelines.values():
+            if running.state == "failed":
+                raise running.error or PenstockError(f"pipeline {running.name!r} failed")
+        return all(running.idle for running in tuple(self._pipelines.values()))
+
+    def sinks(self) -> list[SinkReport]:
+        """Latency at every sink since it was started."""
+        reports = []
+        for running in tuple(self._pipelines.values()):
+            for stage in tuple(running.stages):
+                declared = running.graph.stage(stage.name).sink
+                if declared is not None:
+                    reports.append(
+                        SinkReport(
+                            running.name,
+                            declared.name,
+                            declared.spec.guarantee,
+                            declared.latency_seconds,
+                            stage.books.latency,
+                        )
+                    )
+        return reports
+
+    def stages(self) -> list[StageReport]:
+        """Figures of every stage."""
+        now = self._dispatcher.clock()
+        return [
+            StageReport(
+                running.name,
+                stage.name,
+                stage.books.kind,
+                stage.books.figures(now),
+                stage.books.late_rows,
+                stage.books.dead_rows,
+            )
+            for running in tuple(self._pipelines.values())
+            for stage in tuple(running.stages)
+        ]
+
+    def decisions(self, stage: str | None = None, n: int = 100) -> tuple[Decision, ...]:
+        """The last grants and holds, with their reasons."""
+        return self._dispatcher.recent(stage, n)
+
+    def on_turn(self, listener: Callable[[Any], None]) -> None:
+        """Calls `listener` with every TurnRecord of the pipelines submitted so far; one that fails is detached."""
+        for running in self._pipelines.values():
+            for stage in running.stages:
+                stage.records.append(listener)
+
+    def stop(self) -> None:
+        """Lets running turns end, then closes everything; the session stays."""
+        if self._closed:
+            return
+        self._closed = True
+        for running in tuple(self._pipelines.values()):
+            running.stop()
+        self._tell_decisions()
+        self._dispatcher.close()
+        self._owner.release()
+        if self._temporary is not None:
+            self._temporary.cleanup()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def _keep_house(self) -> None:
+        if self._closed:
+            return
+        for running in tuple(self._pipelines.values()):
+            if running.state == "running":
+                running.check()
+            request = running.folder / "resume"
+            if request.exists() and running.state == "failed" and not running.stages:
+                request.unlink()
+                running.start(resume=True)
+        self._tell_decisions()
+        self._dispatcher.at(self._dispatcher.clock() + HOUSEKEEPING_SECONDS, self._keep_house)
+
+    def _tell_decisions(self) -> None:
+        """Keeps the decisions where `penstock explain` finds them, at most two files of them."""
+        fresh = [each for each in self._dispatcher.recent(None, 10_000) if each.at > self._told]
+        if not fresh:
+            return
+        self._told = fresh[-1].at
+        path = self.state / "decisions.jsonl"
+        if path.exists() and path.stat().st_size > DECISION_FILE_BYTES:
+            path.replace(self.state / "decisions.1.jsonl")
+        with path.open("a") as file:
+            file.writelines(json.dumps(each.to_json()) + "\n" for each in fresh)

@@ -1,0 +1,139 @@
+"""Replay of a trace into a spool, at a given rate."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from penstock.errors import PenstockError
+from penstock.pipeline.sources import Replay
+from penstock.queues.errors import SpoolClosed
+from penstock.queues.segment import Arrivals
+from penstock.queues.spool import Spool
+
+PRODUCER = "replay"
+
+
+def load_trace(spec: Replay) -> pa.Table:
+    """The trace as a table, with its stamp column if it is to have one."""
+    table = spec.trace if isinstance(spec.trace, pa.Table) else _read(Path(spec.trace))
+    if table.num_rows == 0:
+        raise PenstockError("a trace must have at least one row, got none: there is nothing to replay")
+    if spec.stamp is not None and spec.stamp not in table.column_names:
+        empty = pa.array([0] * table.num_rows, pa.timestamp("us", "UTC"))
+        table = table.append_column(spec.stamp, empty)
+    return table.combine_chunks()
+
+
+def _read(path: Path) -> pa.Table:
+    if not path.exists():
+        raise PenstockError(f"a trace must be a file that exists, got {path}: there is nothing to replay")
+    if path.suffix == ".parquet":
+        return pq.read_table(path)
+    return pa.table({"value": path.read_text().splitlines()})
+
+
+class Feeder:
+    """Appends the rows that are due, every tick. After a restart it goes on with the row after the last one.
+
+    Rows arrive when they were due: a spool that makes the feeder wait does not make them younger.
+    """
+
+    def __init__(self, spec: Replay, spool: Spool, clock: Callable[[], float]):
+        self._spec = spec
+        self._spool = spool
+        self._clock = clock
+        self._table = load_trace(spec)
+        self._tick = max(spec.tick_seconds, 1 / spec.rows_per_second)
+        self._stopping = threading.Event()
+        self._unpaused = threading.Event()
+        self._unpaused.set()
+        self.done = False
+        self._thread = threading.Thread(target=self._run, name=f"penstock-replay-{spool.name}", daemon=True)
+
+    @property
+    def schema(self) -> pa.Schema:
+        return self._table.schema
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def pause(self, paused: bool) -> None:
+        if paused:
+            self._unpaused.clear()
+        else:
+            self._unpaused.set()
+
+    def stop(self) -> None:
+        self._stopping.set()
+        self._unpaused.set()
+        if self._thread.is_alive():
+            self._thread.join(5)
+
+    def _run(self) -> None:
+        last = self._spool.last_batch(PRODUCER)
+        batch = 0 if last is None else last + 1
+        due = self._clock()
+        while not self._stopping.is_set():
+            rows = self._rows(batch)
+            if rows.num_rows == 0:
+                break
+            due += self._tick
+            self._wait_until(due)
+            if not self._unpaused.is_set():
+                self._unpaused.wait()
+                due = self._clock()
+            if self._stopping.is_set() or not self._append(rows, due):
+                return
+            batch += 1
+        self.done = True
+
+    def _append(self, rows: pa.Table, due: float) -> bool:
+        try:
+            self._spool.append(self._stamped(rows, due), producer=PRODUCER, arrivals=Arrivals.at(due, rows.num_rows))
+        except SpoolClosed:
+            return False
+        return True
+
+    def _wait_until(self, due: float) -> None:
+        while (left := due - self._clock()) > 0 and not self._stopping.is_set():
+            self._stopping.wait(min(left, 0.5))
+
+    def _rows(self, batch: int) -> pa.Table:
+        """The rows of a batch: fixed by its number, so that a restart repeats none and leaves none out."""
+        each = self._spec.rows_per_second * self._tick
+        first, last = round(batch * each), round((batch + 1) * each)
+        size = self._table.num_rows
+        if not self._spec.loop:
+            return self._table.slice(min(first, size), max(min(last, size) - first, 0))
+        pieces = []
+        while first < last:
+            start = first % size
+            pieces.append(self._table.slice(start, min(last - first, size - start)))
+            first += pieces[-1].num_rows
+        return pa.concat_tables(pieces)
+
+    def _stamped(self, rows: pa.Table, due: float) -> pa.Table:
+        if self._spec.stamp is None:
+            return rows
+        count = rows.num_rows
+        micros = (due - self._tick) * 1e6 + np.arange(count) * (self._tick * 1e6 / count)
+        stamps: Any = pa.array(micros.astype("int64"), pa.int64()).cast(pa.timestamp("us", "UTC"))
+        return rows.set_column(rows.column_names.index(self._spec.stamp), self._spec.stamp, stamps)
+
+
+def wait_for(condition: Callable[[], bool], limit_seconds: float, poll_seconds: float = 0.02) -> bool:
+    """Whether the condition came true within the limit."""
+    limit = time.monotonic() + limit_seconds
+    while not condition():
+        if time.monotonic() > limit:
+            return False
+        time.sleep(poll_seconds)
+    return True

@@ -1,0 +1,265 @@
+"""Held turns over queues: a stage with state is a streaming query whose batches are grants."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from penstock.errors import PenstockError
+from penstock.queues.cursor import Position
+from penstock.queues.journal import Journal
+from penstock.scheduling.decisions import Grant
+from penstock.scheduling.stage_view import StageView
+from penstock.spark.bookkeeping import Outcome
+from penstock.spark.ends import Written
+from penstock.spark.inputs import QueueInputs, Slices, file_lines, turn_input
+from penstock.spark.plans import SoleWatermark
+from penstock.spark.query import HeldQuery, QuerySettings
+from penstock.spark.results import Dating, Result
+from penstock.spark.stage_base import Destination, Place, StageBase, set_pool
+from penstock.spark.turn_input import TurnInput
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+Late = Callable[[Slices, float], "DataFrame"]
+"""The rows of a grant that come too late, given the watermark, as dead letters."""
+
+
+class GrantBooks:
+    """The JVM's side of a stage's grants: which files the query reads for which number."""
+
+    def __init__(self, place: Place, queues: tuple[str, ...]):
+        self._java = place.session._jvm.penstock.GrantBook
+        self._names = {queue: f"{place.folder}|{queue}" for queue in queues}
+        self._books: dict[str, Any] = {queue: self._java.open(name) for queue, name in self._names.items()}
+
+    def frames(self, place: Place, schemas: Any) -> dict[str, DataFrame]:
+        """The streaming DataFrames that read the books."""
+        reader = place.session.readStream.format("penstock.GrantSourceProvider")
+        return {
+            queue: reader.schema(schemas[queue]).option("book", name).load().coalesce(place.slots)
+            for queue, name in self._names.items()
+        }
+
+    def add(self, number: int, slices: Slices) -> None:
+        for queue, book in self._books.items():
+            book.add(number, file_lines(slices.get(queue, ())))
+
+    def forget_below(self, number: int) -> None:
+        for book in self._books.values():
+            book.forgetBelow(number)
+
+    def take_served(self) -> int:
+        """The last grant that the running batch reads, 0 if it reads none."""
+        return max(int(book.takeServed()) for book in self._books.values())
+
+    def close(self) -> None:
+        for name in self._names.values():
+            self._java.close(name)
+
+
+class HeldStage(StageBase):
+    """A stage whose turn is one batch of a streaming query.
+
+    Spark commits a batch when the next is granted, so after a crash the last one runs again: its rows
+    are kept until then, and its second output is discarded.
+    """
+
+    def __init__(
+        self,
+        place: Place,
+        destination: Destination,
+        journal: Journal,
+        inputs: QueueInputs,
+        books: GrantBooks,
+        frame: DataFrame,
+        watermark: SoleWatermark | None,
+        late: Late | None,
+    ):
+        super().__init__(place, destination, journal, "held")
+        self.inputs = inputs
+        self._grants = books
+        self._watermark = watermark
+        self._late = late
+        self._lock = threading.RLock()
+        self._grant: Grant | None = None
+        self._flush_due = False
+        self._flush_since = 0.0
+        self._unreleased: dict[int, Slices] = {}
+        self._positions: dict[int, dict[str, Position]] = {}
+        settings = QuerySettings(place.name, place.folder / "checkpoint", place.slots)
+        self._query = HeldQuery(frame, self._on_batch, settings)
+        self._recover()
+
+    def _recover(self) -> None:
+        """Takes again what was granted and not released: Spark may want to read it once more."""
+        entry = self.journal.entry
+        for number in sorted(entry.grants):
+            slices = self.inputs.take_again(entry.grants[number])
+            self._unreleased[number] = slices
+            self._grants.add(number, slices)
+            if number <= entry.grant:
+                self._positions[number] = self.inputs.commit(slices)
+
+    @property
+    def _outstanding(self) -> tuple[int, ...]:
+        return tuple(sorted(number for number in self._unreleased if number > self.journal.entry.grant))
+
+    def view(self, now: float) -> StageView | None:
+        rows = self.inputs.rows_waiting
+        self.books.waiting(rows, now)
+        if self.paused:
+            return None
+        with self._lock:
+            if self._grant is None and self._outstanding:
+                again = sum(turn_input(self._unreleased[number]).rows for number in self._outstanding)
+                return self.base_view(rows + again, now, now)
+        since = self.inputs.ready_since
+        if rows == 0 or since is None:
+            return self.base_view(0, self._flush_since, self._flush_since, True) if self._flush_due else None
+        return self.base_view(rows, since, self.inputs.oldest_arrival or since, self._flush_due)
+
+    def turn(self, grant: Grant) -> None:
+        try:
+            with self._lock:
+                self._grant = grant
+                if not self._outstanding and grant.rows > 0:
+                    self._cut(grant)
+                self._flush_due = False
+            self.books.began(grant.at, self.inputs.rows_waiting)
+            self._begin()
+        except Exception as error:
+            self.fail(error)
+
+    def _cut(self, grant: Grant) -> None:
+        """The rows of the turn, durable before Spark learns of them."""
+        slices = self.inputs.take(grant.rows)
+        number = max(self._unreleased, default=self.journal.entry.grant) + 1
+        self.journal.write(self.journal.entry.with_grant(number, slices))
+        self._unreleased[number] = slices
+        self._grants.add(number, slices)
+
+    def _begin(self) -> None:
+        if not self._query.started:
+            self._query.start()
+            return
+        if self._watermark is not None:
+            took = self._took()
+            greatest = took.greatest_event_time(self._watermark.column)
+            if greatest is not None:
+                self._query.raise_watermark(greatest - self._watermark.delay_seconds)
+        self._query.gate.release()
+
+    def _took(self) -> TurnInput:
+        portions = [turn_input(self._unreleased[number]).portions for number in self._outstanding]
+        return TurnInput(tuple(portion for group in portions for portion in group))
+
+    def _on_batch(self, frame: DataFrame, batch: int) -> bool:
+        """Runs a batch of the query; whether to hold after it."""
+        try:
+            return self._run(frame, batch)
+        except Exception as error:
+            self.fail(error)
+            raise
+
+    def _run(self, frame: DataFrame, batch: int) -> bool:
+        served = self._grants.take_served()
+        set_pool(self.place.session, self.name)
+        if batch <= self.journal.entry.batch:
+            frame.write.format("noop").mode("overwrite").save()
+            return self._grant is None
+        self._release_committed()
+        took = self._took() if served else TurnInput()
+        result = self.result(frame, self._dating(took))
+        written = self.write(result, batch)
+        written = self._after(result, written, batch, served)
+        self._commit(batch, served, written)
+        visible_at = self.reveal(written)
+        with self._lock:
+            grant, done = self._grant, not self._outstanding
+            if grant is None:
+                return not self._query.gate.is_open
+            if not done:
+                return False
+            self._grant = None
+        self.account(Outcome(batch, grant, took, took.rows, written.rows, visible_at), result.arrivals)
+        self.place.dispatcher.finished(self)
+        return True
+
+    def _dating(self, took: TurnInput) -> Dating:
+        if self._watermark is None:
+            return Dating(took)
+        return Dating(took, self._watermark.column, self._watermark.delay_seconds)
+
+    def _after(self, result: Result, written: Written, batch: int, served: int) -> Written:
+        """Late rows to the dead letters, and whether Spark wants an empty batch to flush windows."""
+        after = self._query.after_batch()
+        with self._lock:
+            self._flush_due = after.wants_flush
+            self._flush_since = self.now
+        if not after.late_rows or not served:
+            return written
+        self.books.late_rows += after.late_rows
+        if self._late is None or self.destination.dead is None:
+            return written
+        late = self._late(self._merged(), self._query.late_threshold(batch))
+        return self.with_dead(written, self.destination.dead.write(self.result(late, result.dating), batch))
+
+    def _merged(self) -> Slices:
+        merged: dict[str, Any] = {}
+        for number in self._outstanding:
+            for queue, pieces in self._unreleased[number].items():
+                merged[queue] = (*merged.get(queue, ()), *pieces)
+        return merged
+
+    def _commit(self, batch: int, served: int, written: Written) -> None:
+        """Spark has not committed the batch yet, so its rows stay behind the released positions."""
+        with self._lock:
+            for number in self._outstanding:
+                if number <= served:
+                    self._positions[number] = self.inputs.commit(self._unreleased[number])
+            grant = max(served, self.journal.entry.grant)
+            self.journal.write(replace(self.journal.entry, batch=batch, grant=grant, outputs=written.outputs))
+
+    def _release_committed(self) -> None:
+        """A new batch means that Spark has committed the one before: its rows are needed no more."""
+        with self._lock:
+            entry = self.journal.entry
+            done = sorted(number for number in self._unreleased if number <= entry.grant)
+            if not done:
+                return
+            positions = dict(entry.positions)
+            for number in done:
+                positions |= self._positions.pop(number)
+            grants = {number: taken for number, taken in entry.grants.items() if number not in done}
+            self.journal.write(replace(entry, positions=positions, grants=grants))
+            released = [self._unreleased.pop(number) for number in done]
+        # Without the lock: a release wakes the dispatcher, which asks for this stage's view.
+        for slices in released:
+            self.inputs.release(slices)
+        self._grants.forget_below(done[-1] + 1)
+
+    def fail(self, error: BaseException) -> None:
+        self.books.abandoned(self.now)
+        with self._lock:
+            self._grant = None
+        self.place.failed(self, error)
+        self.place.dispatcher.finished(self)
+
+    def check(self) -> None:
+        """Notices a query that has died, or that found nothing to do when it was granted a turn."""
+        if self._query.has_died:
+            self.fail(self._query.error or PenstockError(f"the query of stage {self.name!r} ended by itself"))
+        elif self._grant is not None and self._query.waits_for_data:
+            with self._lock:
+                idle, self._grant = self._grant, None
+            if idle is not None:
+                self.books.abandoned(self.now)
+                self.place.dispatcher.finished(self)
+
+    def stop(self) -> None:
+        self._query.stop()
+        self._grants.close()

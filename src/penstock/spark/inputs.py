@@ -1,0 +1,79 @@
+"""The queues a stage reads, taken together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from penstock.queues.cursor import Consumer, Position
+from penstock.queues.journal import Taken
+from penstock.queues.segment import Slice
+from penstock.spark.turn_input import Portion, TurnInput
+
+Slices = Mapping[str, tuple[Slice, ...]]
+
+
+@dataclass(frozen=True)
+class QueueInputs:
+    """Consumers by queue; cut segments are written to `slice_dir`."""
+
+    consumers: Mapping[str, Consumer]
+    slice_dir: Path
+
+    @property
+    def rows_waiting(self) -> int:
+        return sum(consumer.rows_waiting for consumer in self.consumers.values())
+
+    @property
+    def ready_since(self) -> float | None:
+        times = [consumer.oldest_published for consumer in self.consumers.values()]
+        return min((time for time in times if time is not None), default=None)
+
+    @property
+    def oldest_arrival(self) -> float | None:
+        times = [consumer.oldest_arrival for consumer in self.consumers.values()]
+        return min((time for time in times if time is not None), default=None)
+
+    def take(self, rows: int) -> Slices:
+        """Exactly `rows` rows, if that many wait: from the queue that has waited longest first."""
+        taken: dict[str, tuple[Slice, ...]] = {}
+        by_age = sorted(self.consumers.items(), key=lambda item: item[1].oldest_published or float("inf"))
+        for queue, consumer in by_age:
+            taken[queue] = consumer.take(rows, self.slice_dir) if rows > 0 else ()
+            rows -= sum(piece.rows for piece in taken[queue])
+        return taken
+
+    def take_again(self, named: Mapping[str, tuple[Taken, ...]]) -> Slices:
+        """The very rows of an earlier grant, after a restart."""
+        taken = {}
+        for queue, entries in named.items():
+            order = {sequence: place for place, (sequence, _, _) in enumerate(entries)}
+            rows = sum(count for _, _, count in entries)
+            taken[queue] = self.consumers[queue].take(
+                rows, self.slice_dir, key=lambda segment, order=order: order.get(segment.sequence, len(order))
+            )
+        return taken
+
+    def commit(self, slices: Slices) -> dict[str, Position]:
+        return {queue: self.consumers[queue].commit(pieces) for queue, pieces in slices.items()}
+
+    def release(self, slices: Slices) -> None:
+        for queue, pieces in slices.items():
+            self.consumers[queue].release(pieces)
+
+    def give_back(self, slices: Slices) -> None:
+        for queue, pieces in slices.items():
+            self.consumers[queue].give_back(pieces)
+
+
+def file_lines(slices: tuple[Slice, ...]) -> str:
+    """One "size path" line a file, as Penstock's Java classes read them."""
+    return "\n".join(
+        f"{size} {path}" for piece in slices for path, size in zip(piece.paths, piece.sizes, strict=True)
+    )
+
+
+def turn_input(slices: Slices) -> TurnInput:
+    """The same rows for the books."""
+    return TurnInput(tuple(Portion.of(piece) for pieces in slices.values() for piece in pieces))

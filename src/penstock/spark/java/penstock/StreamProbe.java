@@ -1,0 +1,115 @@
+package penstock;
+
+import org.apache.spark.sql.connector.read.streaming.SparkDataStream;
+import org.apache.spark.sql.execution.SparkPlan;
+import org.apache.spark.sql.execution.streaming.checkpointing.OffsetSeqMetadata;
+import org.apache.spark.sql.execution.streaming.checkpointing.OffsetSeqMetadata$;
+import org.apache.spark.sql.execution.streaming.operators.stateful.StateStoreWriter;
+import org.apache.spark.sql.execution.streaming.runtime.IncrementalExecution;
+import org.apache.spark.sql.execution.streaming.runtime.LongOffset;
+import org.apache.spark.sql.execution.streaming.runtime.MicroBatchExecution;
+import org.apache.spark.sql.execution.streaming.sources.RateStreamMicroBatchStream;
+import org.apache.spark.util.AccumulatorV2;
+import scala.Option;
+import scala.collection.Iterator;
+import scala.collection.immutable.Map$;
+
+/** What a held query knows and its public interface does not tell. Only called while the query is held. */
+public class StreamProbe {
+  /** Rows read, rows dropped as late, the watermark in ms, and 1 if Spark wants a batch without data. */
+  public static long[] afterBatch(MicroBatchExecution query) {
+    IncrementalExecution last = query.lastExecution();
+    SparkPlan plan = last.executedPlan();
+    // Spark does the same as soon as the callback returns: doing it now changes nothing, but tells.
+    query.watermarkTracker().updateWatermark(plan);
+    long watermark = query.watermarkTracker().currentWatermark();
+    long flush = wantsFlush(last, plan, watermark) ? 1 : 0;
+    return new long[] {rowsRead(plan), lateRows(plan), watermark, flush};
+  }
+
+  /** Windows up to `millis` are closed by the next batch itself; it never moves back. */
+  public static void raiseWatermark(MicroBatchExecution query, long millis) {
+    if (millis > query.watermarkTracker().currentWatermark()) {
+      query.watermarkTracker().setWatermark(millis);
+    }
+  }
+
+  /** When the query's rate source counts from, in ms; -1 if its only source is not one. */
+  public static long rateStart(MicroBatchExecution query) {
+    if (query.sources().size() != 1) {
+      return -1;
+    }
+    SparkDataStream source = (SparkDataStream) query.sources().head();
+    return source instanceof RateStreamMicroBatchStream
+        ? ((RateStreamMicroBatchStream) source).creationTimeMs() : -1;
+  }
+
+  /** How many seconds of its rate source the query has read, its running batch counted; -1 as above. */
+  public static long rateSeconds(MicroBatchExecution query) {
+    Option offset = rateStart(query) < 0 ? Option.empty() : query.availableOffsets().get(query.sources().head());
+    return offset.isEmpty() ? -1 : ((LongOffset) offset.get()).offset();
+  }
+
+  private static boolean wantsFlush(IncrementalExecution last, SparkPlan plan, long watermark) {
+    if (statefulNodes(plan) < 2) {
+      // Asked of the node itself: asking the execution would fix the next batch's watermark for good.
+      return nodeWantsFlush(plan, watermark);
+    }
+    OffsetSeqMetadata next =
+        OffsetSeqMetadata$.MODULE$.apply(watermark, System.currentTimeMillis(), Map$.MODULE$.empty());
+    return last.shouldRunAnotherBatch(next);
+  }
+
+  private static boolean nodeWantsFlush(SparkPlan plan, long watermark) {
+    if (plan instanceof StateStoreWriter) {
+      return ((StateStoreWriter) plan).shouldRunAnotherBatch(watermark);
+    }
+    Iterator children = plan.children().iterator();
+    while (children.hasNext()) {
+      if (nodeWantsFlush((SparkPlan) children.next(), watermark)) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  private static int statefulNodes(SparkPlan plan) {
+    int found = plan instanceof StateStoreWriter ? 1 : 0;
+    Iterator children = plan.children().iterator();
+    while (children.hasNext()) {
+      found += statefulNodes((SparkPlan) children.next());
+    }
+    return found;
+  }
+
+  private static long rowsRead(SparkPlan plan) {
+    if (plan.children().isEmpty()) {
+      return metric(plan, "numOutputRows");
+    }
+    long rows = 0;
+    Iterator children = plan.children().iterator();
+    while (children.hasNext()) {
+      rows += rowsRead((SparkPlan) children.next());
+    }
+    return rows;
+  }
+
+  private static long lateRows(SparkPlan plan) {
+    long rows = metric(plan, "numRowsDroppedByWatermark");
+    Iterator children = plan.children().iterator();
+    while (children.hasNext()) {
+      rows += lateRows((SparkPlan) children.next());
+    }
+    return rows;
+  }
+
+  private static long metric(SparkPlan plan, String name) {
+    Option found = plan.metrics().get(name);
+    if (found.isEmpty()) {
+      return 0;
+    }
+    // As its base class: SQLMetric has a second, synthetic value() that the compiler cannot tell apart.
+    Object value = ((AccumulatorV2) found.get()).value();
+    return ((Long) value).longValue();
+  }
+}

@@ -1,0 +1,176 @@
+"""Held turns over a source that Spark reads itself: rate, files, Kafka, or a query the user brought along."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from penstock.errors import PenstockError
+from penstock.queues.journal import Journal
+from penstock.scheduling.decisions import Grant
+from penstock.scheduling.stage_view import StageView
+from penstock.spark.backlogs import Backlog
+from penstock.spark.bookkeeping import Outcome
+from penstock.spark.gate import Gate
+from penstock.spark.plans import SoleWatermark
+from penstock.spark.query import HeldQuery, QuerySettings
+from penstock.spark.results import Dating
+from penstock.spark.stage_base import Destination, Place, StageBase, set_pool
+from penstock.spark.turn_input import TurnInput
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+class NativeStage(StageBase):
+    """A stage whose batches Spark cuts from its own source, at the moment of the grant.
+
+    The first batch after a start, and any that comes without a grant, asks for its slot in the callback.
+    """
+
+    def __init__(
+        self,
+        place: Place,
+        destination: Destination,
+        journal: Journal,
+        frame: DataFrame,
+        backlog: Backlog,
+        watermark: SoleWatermark | None,
+        settings: QuerySettings,
+    ):
+        super().__init__(place, destination, journal, "held")
+        self._backlog = backlog
+        self._watermark = watermark
+        self._lock = threading.RLock()
+        self._asking: Gate | None = None
+        self._asked_at = 0.0
+        self._grant: Grant | None = None
+        self._released = False
+        self._flush_due = False
+        self._flush_since = 0.0
+        self._query = HeldQuery(frame, self._on_batch, settings)
+
+    def start(self) -> None:
+        """Starts the query; it asks for a slot as soon as it has rows."""
+        self._query.start()
+
+    def view(self, now: float) -> StageView | None:
+        if self.paused:
+            return None
+        with self._lock:
+            if self._asking is not None:
+                return self.base_view(0, self._asked_at, self._asked_at, True)
+            if not self._query.started or self._released:
+                return None
+        waiting = self._backlog.waiting(now)
+        self.books.waiting(waiting.rows, now)
+        if waiting.rows:
+            return self.base_view(waiting.rows, waiting.since, waiting.since, self._flush_due)
+        if self._flush_due:
+            return self.base_view(0, self._flush_since, self._flush_since, True)
+        self._look_again(now)
+        return None
+
+    def _look_again(self, now: float) -> None:
+        if (time := self._backlog.look_again_at(now)) is not None:
+            self.place.dispatcher.at(time, lambda: self.place.dispatcher.changed(self))
+
+    def turn(self, grant: Grant) -> None:
+        try:
+            self.books.began(grant.at, 0)
+            with self._lock:
+                self._grant = grant
+                asking = self._asking
+                self._flush_due = False
+            if asking is not None:
+                asking.release()
+            else:
+                self._cut()
+        except Exception as error:
+            self.fail(error)
+
+    def _cut(self) -> None:
+        """Lets the held query build its next batch, with the watermark that it will reach."""
+        if self._watermark is not None:
+            greatest = self._backlog.before(self._query, self.now)
+            if greatest is not None:
+                self._query.raise_watermark(greatest - self._watermark.delay_seconds)
+        with self._lock:
+            self._released = True
+        self._query.gate.release()
+
+    def _on_batch(self, frame: DataFrame, batch: int) -> bool:
+        try:
+            self._wait_for_grant()
+            return self._run(frame, batch)
+        except Exception as error:
+            self.fail(error)
+            raise
+
+    def _wait_for_grant(self) -> None:
+        with self._lock:
+            self._released = False
+            if self._grant is not None or self._query.gate.is_open:
+                return
+            asking = self._asking = Gate()
+            self._asked_at = self.now
+        self.place.dispatcher.changed(self)
+        asking.hold()
+        with self._lock:
+            self._asking = None
+
+    def _run(self, frame: DataFrame, batch: int) -> bool:
+        set_pool(self.place.session, self.name)
+        again = batch <= self.journal.entry.batch
+        result = self.result(frame, Dating(TurnInput()))
+        if again:
+            frame.write.format("noop").mode("overwrite").save()
+        else:
+            written = self.write(result, batch)
+            self.journal.write(replace(self.journal.entry, batch=batch, outputs=written.outputs))
+            visible_at = self.reveal(written)
+        after = self._query.after_batch()
+        took = self._backlog.after(self._query, after, self.now)
+        with self._lock:
+            grant, self._grant = self._grant, None
+            self._flush_due = after.wants_flush and not self._backlog.listens
+            self._flush_since = self.now
+        self.books.late_rows += after.late_rows
+        if grant is not None and not again:
+            arrivals = replace(self._dating(), took=took).arrivals(result.held_table)
+            self.account(Outcome(batch, grant, took, took.rows, written.rows, visible_at), arrivals)
+        self.place.dispatcher.finished(self)
+        return not self._backlog.listens
+
+    def _dating(self) -> Dating:
+        if self._watermark is None:
+            return Dating(TurnInput())
+        return Dating(TurnInput(), self._watermark.column, self._watermark.delay_seconds)
+
+    def check(self) -> None:
+        """Notices a query that has died, or that found nothing to do when it was granted a turn."""
+        if self._query.has_died:
+            self.fail(self._query.error or PenstockError(f"the query of stage {self.name!r} ended by itself"))
+            return
+        if self._released and self._query.waits_for_data:
+            with self._lock:
+                idle = self._released
+                self._released, self._grant = False, None
+            if idle:
+                self.books.abandoned(self.now)
+                self.place.dispatcher.finished(self)
+
+    def fail(self, error: BaseException) -> None:
+        self.books.abandoned(self.now)
+        with self._lock:
+            self._grant = None
+        self.place.failed(self, error)
+        self.place.dispatcher.finished(self)
+
+    def stop(self) -> None:
+        with self._lock:
+            asking = self._asking
+        if asking is not None:
+            asking.open()
+        self._query.stop()

@@ -1,0 +1,97 @@
+"""What Spark's own plan of a stage says about it: state, watermark, source."""
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+# Spark's isStatefulOperation misses deduplication and limits, so what is known to keep nothing is
+# listed, and everything else is treated as stateful.
+STATELESS = frozenset(
+    "Project Filter SubqueryAlias View Union Generate Expand LocalRelation LogicalRelation Range OneRowRelation "
+    "StreamingRelation StreamingRelationV2 StreamingExecutionRelation DataSourceV2Relation "
+    "StreamingDataSourceV2Relation Repartition RepartitionByExpression RebalancePartitions ResolvedHint "
+    "DeserializeToObject SerializeFromObject MapElements MapPartitions TypedFilter MapInPandas MapInArrow "
+    "PythonMapInArrow BatchEvalPython ArrowEvalPython CollectMetrics EventTimeWatermark InMemoryRelation "
+    "UpdateEventTimeWatermarkColumn Subquery CTERelationDef CTERelationRef WithCTE LateralJoin Sample".split()
+)
+STREAMING_LEAVES = frozenset(("StreamingRelation", "StreamingRelationV2", "StreamingDataSourceV2Relation"))
+
+
+@dataclass(frozen=True)
+class Node:
+    """A node of a logical plan: its class without the package, its fields, its children."""
+
+    kind: str
+    fields: dict[str, Any]
+    children: tuple["Node", ...]
+
+    @property
+    def streams(self) -> bool:
+        return self.kind in STREAMING_LEAVES or any(child.streams for child in self.children)
+
+
+@dataclass(frozen=True)
+class SoleWatermark:
+    """The one watermark of a plan, on a column that comes from the source as it is."""
+
+    column: str
+    delay_seconds: float
+
+
+@dataclass(frozen=True)
+class StreamPlan:
+    """What Penstock reads from the plan of a streaming DataFrame."""
+
+    stateful: tuple[str, ...]
+    watermark: SoleWatermark | None
+    sources: tuple[str, ...]
+    rate_rows_per_second: int
+
+    @property
+    def is_stateful(self) -> bool:
+        return bool(self.stateful)
+
+
+def read_plan(frame: "DataFrame") -> StreamPlan:
+    """The plan of `frame`, which must be a streaming DataFrame."""
+    analyzed = frame._jdf.queryExecution().analyzed()
+    probe = frame.sparkSession._jvm.penstock.PlanProbe
+    root = parse_plan(analyzed.toJSON())
+    sources = tuple(_source_names(root))
+    rate = probe.sourceOption(analyzed, "rate", "rowsPerSecond") if sources == ("rate",) else ""
+    found = str(probe.soleWatermark(analyzed))
+    delay, _, column = found.partition(" ")
+    stateful = tuple(stateful_nodes(root))
+    # With two states in a row Spark passes the watermark on from one to the other: it is not ours to set.
+    sole = SoleWatermark(column, float(delay) / 1000) if found and len(stateful) < 2 else None
+    return StreamPlan(stateful, sole, sources, int(rate or (sources == ("rate",))))
+
+
+def parse_plan(text: str) -> Node:
+    """A tree from Spark's JSON, which lists the nodes in pre-order, each with its number of children."""
+    entries = iter(json.loads(text))
+
+    def read() -> Node:
+        entry = next(entries)
+        kind = entry["class"].rsplit(".", 1)[-1]
+        return Node(kind, entry, tuple(read() for _ in range(entry["num-children"])))
+
+    return read()
+
+
+def stateful_nodes(node: Node) -> list[str]:
+    """The kinds of nodes that keep state between batches, from the top down."""
+    found = [kind for child in node.children for kind in stateful_nodes(child)]
+    if not node.streams or node.kind in STATELESS:
+        return found
+    if node.kind == "Join" and sum(child.streams for child in node.children) < 2:
+        return found
+    return [node.kind, *found]
+
+
+def _source_names(node: Node) -> list[str]:
+    own = [str(node.fields.get("sourceName", ""))] if node.kind in STREAMING_LEAVES else []
+    return own + [name for child in node.children for name in _source_names(child)]

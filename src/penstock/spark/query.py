@@ -1,0 +1,161 @@
+"""One Structured Streaming query that is held at the end of each batch."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from penstock.errors import PenstockError
+from penstock.spark.gate import Gate
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming import StreamingQuery
+
+# Spark clones the session's settings when a query starts; two starts must not mix theirs.
+_starting = threading.Lock()
+
+
+@dataclass(frozen=True)
+class QuerySettings:
+    """What a held query is started with. `partitions` is the number of tasks, and of pieces of state."""
+
+    name: str
+    checkpoint: Path
+    partitions: int
+    output_mode: str = "append"
+
+
+@dataclass(frozen=True)
+class AfterBatch:
+    """What a held query knows of the batch it has just run."""
+
+    rows_read: int
+    late_rows: int
+    watermark_seconds: float
+    wants_flush: bool
+
+
+class HeldQuery:
+    """A query whose callback runs the turn; between turns it hangs at the gate and costs nothing."""
+
+    def __init__(self, frame: DataFrame, callback: Callable[[DataFrame, int], bool], settings: QuerySettings):
+        """`callback` runs a batch and says whether to hold after it."""
+        self._frame = frame
+        self._callback = callback
+        self._settings = settings
+        self.gate = Gate()
+        self._query: StreamingQuery | None = None
+        self._last_batch = -1
+
+    @property
+    def started(self) -> bool:
+        return self._query is not None
+
+    def start(self) -> None:
+        """Starts the query. Its first batch comes without a grant."""
+        session = self._frame.sparkSession
+        writer = (
+            self._frame.writeStream.foreachBatch(self._on_batch)
+            .queryName(self._settings.name)
+            .outputMode(self._settings.output_mode)
+            .option("checkpointLocation", str(self._settings.checkpoint))
+        )
+        with _starting, _partitions(session, self._settings.partitions):
+            self._query = writer.start()
+
+    def _on_batch(self, frame: DataFrame, batch: int) -> None:
+        self._last_batch = batch
+        if self._callback(frame, batch):
+            self.gate.hold()
+
+    @property
+    def error(self) -> BaseException | None:
+        """Why the query ended by itself; None while it lives."""
+        return self._query.exception() if self._query is not None and not self._query.isActive else None
+
+    @property
+    def has_died(self) -> bool:
+        return self._query is not None and not self._query.isActive
+
+    @property
+    def waits_for_data(self) -> bool:
+        """Whether it was released and found nothing to do."""
+        if self._query is None:
+            return False
+        status = self._query.status
+        return not status["isTriggerActive"] and not status["isDataAvailable"]
+
+    def after_batch(self) -> AfterBatch:
+        """Only while held."""
+        rows, late, watermark, flush = self._probe.afterBatch(self._execution)
+        return AfterBatch(rows, late, watermark / 1000, bool(flush))
+
+    def late_threshold(self, batch: int) -> float:
+        """The watermark by which `batch` judges its rows late: that of the batch before it."""
+        offsets = self._settings.checkpoint / "offsets" / str(batch - 1)
+        metadata = json.loads(offsets.read_text().splitlines()[1]) if offsets.exists() else {}
+        return float(metadata.get("batchWatermarkMs", 0)) / 1000
+
+    def raise_watermark(self, seconds: float) -> None:
+        """Windows up to there leave with the next batch, not with the one after it. Only while held."""
+        if self.started:
+            self._probe.raiseWatermark(self._execution, int(seconds * 1000))
+
+    def rate_start(self) -> float:
+        """When the query's rate source began to count; negative if it has none."""
+        return self._probe.rateStart(self._execution) / 1000
+
+    def rate_seconds(self) -> int:
+        """How many seconds of its rate source it has read, the batch that runs counted."""
+        return int(self._probe.rateSeconds(self._execution))
+
+    def stop(self, timeout_seconds: float = 30.0) -> None:
+        """Lets the last batch be committed, then stops the query."""
+        query, self._query = self._query, None
+        self.gate.open()
+        if query is None or not query.isActive:
+            return
+        commit = self._settings.checkpoint / "commits" / str(self._last_batch)
+        limit = time.monotonic() + timeout_seconds
+        while self._last_batch >= 0 and query.isActive and not commit.exists():
+            if time.monotonic() > limit:
+                query.stop()
+                raise PenstockError(
+                    f"query {self._settings.name!r} must commit batch {self._last_batch} within "
+                    f"{timeout_seconds:g} s of its release, but did not: it was stopped, and will run it again"
+                )
+            time.sleep(0.005)
+        query.stop()
+
+    @property
+    def _execution(self) -> Any:
+        if self._query is None:
+            raise PenstockError(f"query {self._settings.name!r} is not started")
+        return self._query._jsq.streamingQuery()
+
+    @property
+    def _probe(self) -> Any:
+        return self._frame.sparkSession._jvm.penstock.StreamProbe
+
+
+class _partitions:
+    """Sets the number of shuffle partitions while a query starts: it keeps what it finds then."""
+
+    KEY = "spark.sql.shuffle.partitions"
+
+    def __init__(self, session: SparkSession, partitions: int):
+        self._session = session
+        self._partitions = partitions
+
+    def __enter__(self) -> None:
+        self._before = self._session.conf.get(self.KEY)
+        self._session.conf.set(self.KEY, str(self._partitions))
+
+    def __exit__(self, *_: object) -> None:
+        self._session.conf.set(self.KEY, str(self._before))

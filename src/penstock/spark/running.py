@@ -1,0 +1,266 @@
+"""A pipeline that runs: its spools, its stages, its feeders, and what becomes of it when one fails."""
+
+from __future__ import annotations
+
+import json
+import logging
+import threading
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from penstock.errors import PenstockError
+from penstock.pipeline.pipeline import Pipeline
+from penstock.pipeline.sources import FromSpool, Replay
+from penstock.queues.disk import Disk
+from penstock.queues.spool import Spool
+from penstock.spark.blame import blame
+from penstock.spark.compile import Compiler, RunningStage
+from penstock.spark.direct import DirectStage
+from penstock.spark.dispatcher import Dispatcher
+from penstock.spark.feeders import Feeder
+from penstock.spark.native import NativeStage
+from penstock.spark.stage_base import Place
+from penstock.stages.fingerprint import describe, differences
+from penstock.stages.fuse import cut
+from penstock.stages.stage import Queue
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+log = logging.getLogger("penstock")
+
+PipelineState = Literal["running", "paused", "failed", "stopped"]
+
+
+class AnotherVersion(PenstockError):
+    """State on disk that belongs to a pipeline of the same name and another shape."""
+
+    def __init__(self, pipeline: str, folder: Path, changes: list[str]):
+        self.pipeline = pipeline
+        self.folder = folder
+        self.changes = changes
+        listed = "; ".join(changes)
+        super().__init__(
+            f"pipeline {pipeline!r} must be the one whose state lies in {folder}, but: {listed}. It is not started: "
+            "run the old version until its queues are empty, or give the pipeline another name or state directory"
+        )
+
+
+class PipelineFailed(PenstockError):
+    """A pipeline that stopped at an error and was not told to go on."""
+
+    def __init__(self, pipeline: str, reason: str):
+        self.pipeline = pipeline
+        super().__init__(
+            f"pipeline {pipeline!r} stopped earlier: {reason}. Its queues are kept; mend the cause, then run "
+            f"`penstock resume` with its state directory, or submit it with resume=True"
+        )
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """What all pipelines of an engine share."""
+
+    session: SparkSession
+    dispatcher: Dispatcher
+    folder: Path
+    fsync: bool
+
+
+class RunningPipeline:
+    """One submitted pipeline. Its state lies in a folder of its own, and a restart goes on from there."""
+
+    def __init__(self, pipeline: Pipeline, around: Surroundings):
+        self.pipeline = pipeline
+        self.name = pipeline.name
+        self.graph = cut(pipeline)
+        self.folder = around.folder / pipeline.name
+        self.state: PipelineState = "stopped"
+        self.error: BaseException | None = None
+        self.stages: list[RunningStage] = []
+        self.feeders: list[Feeder] = []
+        self._around = around
+        self._spools: dict[str, Spool] = {}
+        self._own: list[Spool] = []
+        self._lock = threading.RLock()
+
+    @property
+    def _failure(self) -> Path:
+        return self.folder / "failed.json"
+
+    def start(self, *, resume: bool = False) -> None:
+        """Opens the state, recovers what a crash left, and lets the stages be scheduled."""
+        with self._lock:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            self._check_version()
+            if self._failure.exists() and not resume:
+                raise PipelineFailed(self.name, json.loads(self._failure.read_text())["reason"])
+            self._failure.unlink(missing_ok=True)
+            try:
+                self._open()
+            except BaseException:
+                self._close()
+                raise
+            self.state, self.error = "running", None
+            self._launch()
+
+    def _check_version(self) -> None:
+        path, current = self.folder / "pipeline.json", describe(self.graph)
+        if path.exists():
+            if changes := differences(json.loads(path.read_text()), current):
+                raise AnotherVersion(self.name, self.folder, changes)
+        else:
+            path.write_text(json.dumps(current, indent=1))
+
+    def _open(self) -> None:
+        compiler = Compiler(self._spools, {}, Disk(self._around.fsync))
+        for queue in self.graph.queues.values():
+            self._open_queue(queue, compiler)
+        for stage in self.graph.stages:
+            place = Place(
+                name=stage.name,
+                pipeline=self.name,
+                slots=stage.parallelism,
+                latency_seconds=stage.latency_seconds,
+                folder=self.folder / "stages" / stage.name.split(".", 1)[1],
+                session=self._around.session,
+                dispatcher=self._around.dispatcher,
+                failed=self._failed,
+            )
+            place.folder.mkdir(parents=True, exist_ok=True)
+            self.stages.append(compiler.compile(stage, place))
+        for running in self.stages:
+            running.show_again()
+        for spool in self._own:
+            spool.discard_pending()
+
+    def _open_queue(self, queue: Queue, compiler: Compiler) -> None:
+        from pyspark.sql.pandas.types import from_arrow_schema
+        from pyspark.sql.types import StructType
+
+        spec: Any = queue.source.spec if queue.source is not None else None
+        if isinstance(spec, FromSpool):
+            self._spools[queue.name] = spec.spool
+            compiler.schemas[queue.name] = StructType.fromDDL(spec.schema)
+            return
+        limit = spec.limit_bytes if isinstance(spec, Replay) else None
+        folder = self.folder / "queues" / queue.name.split(".", 1)[1]
+        spool = Spool(folder, name=queue.name, limit_bytes=limit, fsync=self._around.fsync)
+        self._spools[queue.name] = spool
+        self._own.append(spool)
+        if isinstance(spec, Replay):
+            feeder = Feeder(spec, spool, self._around.dispatcher.clock)
+            compiler.schemas[queue.name] = from_arrow_schema(feeder.schema)
+            self.feeders.append(feeder)
+        elif queue.loop_schema is not None:
+            compiler.schemas[queue.name] = StructType.fromDDL(queue.loop_schema)
+
+    def _launch(self) -> None:
+        dispatcher = self._around.dispatcher
+        for stage in self.stages:
+            if isinstance(stage, NativeStage):
+                dispatcher.add(stage)
+                dispatcher.submit(lambda stage=stage: self._start_query(stage))  # type: ignore[misc]
+                continue
+            for queue in stage.inputs.consumers:
+                self._spools[queue].add_listener(lambda stage=stage: dispatcher.changed(stage))  # type: ignore[misc]
+            dispatcher.add(stage)
+        for feeder in self.feeders:
+            feeder.start()
+
+    def _start_query(self, stage: NativeStage) -> None:
+        try:
+            stage.start()
+        except Exception as error:
+            self._failed(stage, error)
+
+    def _failed(self, stage: RunningStage, error: BaseException) -> None:
+        """The pipeline stops; the others go on. Called from the turn that failed."""
+        with self._lock:
+            if self.state == "failed":
+                return
+            self.state = "failed"
+        self.error = blame(self.graph.stage(stage.name), error, self._trial(stage))
+        log.error("%s", self.error)
+        record = {"stage": stage.name, "reason": str(self.error), "at": self._around.dispatcher.clock()}
+        try:
+            self._failure.write_text(json.dumps(record))
+        except OSError as full:
+            log.error("the failure of pipeline %r could not be recorded: %s", self.name, full)
+        for each in self.stages:
+            self._around.dispatcher.remove(each)
+        threading.Thread(target=self._stop_all, name=f"penstock-stop-{self.name}", daemon=True).start()
+
+    def _trial(self, stage: RunningStage) -> Any:
+        """A test whether the operators before a given one run on the rows of the failed turn."""
+        return stage.runs_before if isinstance(stage, DirectStage) else None
+
+    def pause(self, paused: bool) -> None:
+        """Stops granting turns, or goes on; sources that Penstock plays stop too."""
+        with self._lock:
+            if self.state not in ("running", "paused"):
+                raise PenstockError(
+                    f"pipeline {self.name!r} must run or be paused for that, but is {self.state}: nothing was changed"
+                )
+            self.state = "paused" if paused else "running"
+            for feeder in self.feeders:
+                feeder.pause(paused)
+            for stage in self.stages:
+                stage.paused = paused
+                self._around.dispatcher.changed(stage)
+
+    def stop(self) -> None:
+        """Lets running turns end, commits what they did, and closes the state."""
+        with self._lock:
+            failed = self.state == "failed"
+            for stage in self.stages:
+                self._around.dispatcher.remove(stage)
+        self._stop_all()
+        if not failed:
+            self.state = "stopped"
+
+    def _stop_all(self) -> None:
+        for feeder in self.feeders:
+            feeder.stop()
+        with self._lock:
+            stages, self.stages = self.stages, []
+            self.feeders = []
+            for stage in stages:
+                self._around.dispatcher.wait_for_end(stage)
+                try:
+                    stage.stop()
+                except Exception as error:
+                    log.warning("stage %r did not stop cleanly: %s", stage.name, error)
+            self._close(stages)
+
+    def _close(self, stages: list[RunningStage] | None = None) -> None:
+        for stage in stages or self.stages:
+            if not isinstance(stage, NativeStage):
+                for queue in stage.inputs.consumers:
+                    if self._spools[queue] not in self._own:
+                        self._spools[queue].unsubscribe(stage.name)
+        for spool in self._own:
+            spool.close()
+        self.stages, self.feeders, self._own = [], [], []
+        self._spools.clear()
+
+    def check(self) -> None:
+        """Looks after held queries: one that died stops the pipeline."""
+        for stage in tuple(self.stages):
+            if not isinstance(stage, DirectStage):
+                stage.check()
+
+    @property
+    def rows_waiting(self) -> int:
+        return sum(
+            stage.inputs.rows_waiting for stage in tuple(self.stages) if not isinstance(stage, NativeStage)
+        )
+
+    @property
+    def idle(self) -> bool:
+        """Whether no row waits, no turn runs, and every replay that ends has ended."""
+        with self._lock:
+            if not all(feeder.done for feeder in self.feeders) or self.rows_waiting:
+                return False
+            return not any(self._around.dispatcher.busy(stage) for stage in self.stages)

@@ -1,0 +1,142 @@
+"""A SparkSession for many small turns: every setting with the reason it is there."""
+
+import logging
+import os
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from penstock.spark.jar import penstock_jar
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+log = logging.getLogger("penstock")
+
+FILE_MANAGER = "spark.sql.streaming.checkpointFileManagerClass"
+FILE_SYSTEM = "spark.hadoop.fs.file.impl"
+RENAMING_MANAGER = (
+    "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
+)
+QUIET_FILE_SYSTEM = "penstock.QuietLocalFileSystem"
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One Spark setting: its value, why it is so, and what a session without it pays (empty: nothing much)."""
+
+    value: str
+    why: str
+    cost_without: str = ""
+
+
+def preset(cores: int) -> dict[str, Setting]:
+    """Settings for a session of `cores` slots whose state lies on `file:` paths."""
+    return {
+        FILE_MANAGER: Setting(
+            RENAMING_MANAGER,
+            "the default goes through FileContext, which forks readlink for each checkpoint file",
+            "about 50 ms a turn on a local disk",
+        ),
+        FILE_SYSTEM: Setting(
+            QUIET_FILE_SYSTEM,
+            "Hadoop's own forks chmod for each file it makes",
+            "about 30 ms a turn on a local disk",
+        ),
+        "spark.sql.streaming.stateStore.providerClass": Setting(
+            "org.apache.spark.sql.execution.streaming.state.HDFSBackedStateStoreProvider",
+            "small state lives best on the heap; RocksDB costs 10 ms a turn and pays for large state only",
+        ),
+        "spark.sql.shuffle.partitions": Setting(
+            str(cores),
+            "a task costs about 5 ms, so no more of them than slots (a stage overrides it by its own)",
+            "Spark's default of 200 tasks costs a second for each stateful turn",
+        ),
+        "spark.sql.adaptive.enabled": Setting(
+            "false",
+            "re-planning between the stages of a job costs more than a small turn",
+            "about 5 ms a turn",
+        ),
+        "spark.sql.sources.parallelPartitionDiscovery.threshold": Setting(
+            "100000", "listing a few files must not become a Spark job"
+        ),
+        "spark.sql.files.openCostInBytes": Setting(
+            "65536", "segments are small: pack them into few tasks, not one of 4 MB each"
+        ),
+        "spark.sql.streaming.minBatchesToRetain": Setting(
+            "10", "ten checkpoints suffice to recover; fewer files to list and to remove"
+        ),
+        "spark.sql.streaming.numRecentProgressUpdates": Setting(
+            "2", "Penstock keeps its own turn records; the rest is heap"
+        ),
+        "spark.sql.streaming.noDataProgressEventInterval": Setting(
+            "3600000", "an idle query has nothing to say"
+        ),
+        "spark.sql.streaming.stopTimeout": Setting(
+            "20000", "a query that does not stop is an error, not a hang"
+        ),
+        "spark.sql.ui.retainedExecutions": Setting("5", "turns are many: keep few of them on the heap"),
+        "spark.ui.retainedJobs": Setting("20", "as above"),
+        "spark.ui.retainedStages": Setting("20", "as above"),
+        "spark.ui.retainedTasks": Setting("200", "as above"),
+        "spark.worker.ui.retainedExecutors": Setting("5", "as above"),
+        "spark.ui.enabled": Setting("false", "the pages cost heap and threads; switch on to look inside"),
+        "spark.ui.showConsoleProgress": Setting("false", "progress bars of 30 ms jobs are noise"),
+        "spark.scheduler.mode": Setting("FAIR", "two turns side by side must not wait for each other's tasks"),
+        "spark.sql.parquet.outputTimestampType": Setting(
+            "TIMESTAMP_MICROS", "the old default carries no statistics, and event times are read from them"
+        ),
+        "spark.sql.execution.arrow.pyspark.enabled": Setting("true", "rows cross to Python as Arrow"),
+        "spark.sql.session.timeZone": Setting("UTC", "event times mean the same on every machine"),
+        "spark.cleaner.periodicGC.interval": Setting("10min", "shuffle files of small turns are soon many"),
+        "spark.driver.host": Setting("127.0.0.1", "nothing listens outside of this machine in local mode"),
+        "spark.driver.bindAddress": Setting("127.0.0.1", "as above"),
+        "spark.driver.extraJavaOptions": Setting(
+            "-XX:+UseSerialGC -Xss512k -XX:ReservedCodeCacheSize=256m -XX:TieredStopAtLevel=4 "
+            "-Dlog4j2.level=ERROR -XX:+IgnoreUnrecognizedVMOptions",
+            "on few cores the serial collector needs the least memory and no threads of its own",
+        ),
+    }
+
+
+def build_session(
+    *, cores: int | None = None, settings: Mapping[str, str] | None = None, name: str = "penstock"
+) -> "SparkSession":
+    """A local session with the preset; `settings` override it. One session lives in a process at a time."""
+    from pyspark.sql import SparkSession
+
+    slots = cores or os.cpu_count() or 1
+    jar = str(penstock_jar())
+    builder = SparkSession.builder.master(f"local[{slots}]").appName(name)
+    chosen = {key: setting.value for key, setting in preset(slots).items()}
+    chosen |= {"spark.driver.extraClassPath": jar, "spark.executor.extraClassPath": jar}
+    chosen |= {"spark.pyspark.python": sys.executable, "spark.pyspark.driver.python": sys.executable}
+    chosen |= dict(settings or {})
+    for key, value in chosen.items():
+        builder = builder.config(key, value)
+    session = builder.getOrCreate()
+    session.sparkContext.setLogLevel("ERROR")
+    return session
+
+
+def session_warnings(session: "SparkSession") -> list[str]:
+    """What the user's own session costs: one sentence for each setting that makes turns slower."""
+    cores = session.sparkContext.defaultParallelism
+    found = []
+    for key, setting in preset(cores).items():
+        if not setting.cost_without:
+            continue
+        value = session.conf.get(key, "(Spark's default)")
+        slow = value != setting.value
+        if key == "spark.sql.shuffle.partitions":
+            slow = value is not None and value.isdigit() and int(value) > 4 * cores
+        if slow:
+            found.append(f"{key} is {value}: {setting.why}; that is {setting.cost_without}. Set it to {setting.value}")
+    return found
+
+
+def prepare_session(session: "SparkSession") -> None:
+    """Gives a session what every stage needs: Penstock's classes, and time stamps with statistics."""
+    session.sql(f"ADD JAR '{penstock_jar()}'")
+    session.conf.set("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS")

@@ -1,0 +1,138 @@
+"""What direct and held stages have in common: a place, an end, books, and a way to fail."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from penstock.errors import PenstockError
+from penstock.measure.turns import TurnKind, TurnRecord
+from penstock.queues.journal import Journal
+from penstock.queues.segment import Arrivals
+from penstock.scheduling.stage_view import StageView
+from penstock.spark.bookkeeping import Books, Outcome
+from penstock.spark.dispatcher import Dispatcher
+from penstock.spark.ends import End, Output, QueueEnd, Written
+from penstock.spark.results import Dating, Result
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+log = logging.getLogger("penstock")
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a stage stands: its names, its slots and target, its directory, and who drives it."""
+
+    name: str
+    pipeline: str
+    slots: int
+    latency_seconds: float | None
+    folder: Path
+    session: SparkSession
+    dispatcher: Dispatcher
+    failed: Callable[[Any, BaseException], None]
+
+
+@dataclass(frozen=True)
+class Destination:
+    """Where a stage's rows go: its end, whether that is a sink, and the queue of its dead letters."""
+
+    end: End
+    is_sink: bool
+    dead: QueueEnd | None = None
+    splits: bool = False
+    """Whether rows carry a column `dead_letter` to be split by."""
+
+
+class StageBase:
+    """The part of a stage's life that does not depend on how its turns run."""
+
+    def __init__(self, place: Place, destination: Destination, journal: Journal, kind: TurnKind):
+        self.place = place
+        self.destination = destination
+        self.journal = journal
+        self.paused = False
+        self.books = Books(place.name, place.pipeline, kind, place.dispatcher.clock())
+        self.records: list[Callable[[TurnRecord], None]] = []
+
+    @property
+    def name(self) -> str:
+        return self.place.name
+
+    @property
+    def now(self) -> float:
+        return self.place.dispatcher.clock()
+
+    def show_again(self) -> None:
+        """At recovery: what the last turn wrote becomes visible, if a crash came before it did."""
+        for output in self.journal.entry.outputs:
+            self.show(output)
+
+    def show(self, output: Output) -> None:
+        end = self.destination.dead if output.get("dead") else self.destination.end
+        if end is not None:
+            end.show(output)
+
+    def result(self, frame: DataFrame, dating: Dating) -> Result:
+        """The result of a turn, small or large by what the stage usually makes of its rows."""
+        expected = max(dating.took.rows, 1) * max(self.books.selectivity, 0.01)
+        return Result(frame, expected, self.place.folder / "scratch", dating)
+
+    def write(self, result: Result, batch: int) -> Written:
+        """Runs the action and keeps its rows, the dead letters apart; nobody sees them yet."""
+        if not self.destination.splits:
+            return self.destination.end.write(result, batch)
+        if self.destination.dead is None:
+            raise PenstockError(f"stage {self.name!r} has dead letters and no queue for them")
+        with result.split() as (good, dead):
+            written = self.destination.end.write(good, batch)
+            buried = self.destination.dead.write(dead, batch)
+        return self.with_dead(written, buried)
+
+    def with_dead(self, written: Written, buried: Written) -> Written:
+        """Both together: a turn commits its dead letters with its rows."""
+        self.books.dead_rows += buried.rows
+        marked = tuple({**output, "dead": True} for output in buried.outputs)
+        return Written(written.rows, (*written.outputs, *marked))
+
+    def reveal(self, written: Written) -> float:
+        """Shows what a committed turn wrote; when that was."""
+        for output in written.outputs:
+            self.show(output)
+        return self.now
+
+    def account(self, outcome: Outcome, arrivals: Arrivals) -> None:
+        """Counts a turn in the books and tells whoever listens."""
+        record = self.books.ended(outcome)
+        if self.destination.is_sink and outcome.rows_out:
+            self.books.arrived_at_sink(arrivals.scaled(outcome.rows_out), outcome.visible_at)
+        for listener in tuple(self.records):
+            try:
+                listener(record)
+            except Exception:
+                log.exception("a listener to turn records failed and is detached")
+                self.records.remove(listener)
+
+    def base_view(self, rows: int, ready_since: float, oldest_arrival: float, flush: bool = False) -> StageView:
+        return StageView(
+            name=self.place.name,
+            pipeline=self.place.pipeline,
+            rows_waiting=rows,
+            ready_since=ready_since,
+            oldest_arrival=oldest_arrival,
+            slots=self.place.slots,
+            latency_seconds=self.place.latency_seconds,
+            flush=flush,
+        )
+
+
+def set_pool(session: SparkSession, stage: str) -> None:
+    """Spark's own pool for the stage's jobs. Set at each turn: the setting sticks to the thread."""
+    session.sparkContext.setLocalProperty("spark.scheduler.pool", stage)
+
+

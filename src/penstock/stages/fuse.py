@@ -1,0 +1,201 @@
+"""From operators to stages: which operators share a turn, and where a queue stands between them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from penstock.pipeline.graph import Graph
+from penstock.pipeline.nodes import Loop, Operator, Sink, Source
+from penstock.pipeline.pipeline import Pipeline
+from penstock.stages.stage import Feed, Queue, Stage, StageGraph
+
+
+def cut(pipeline: Pipeline) -> StageGraph:
+    """The stages of a pipeline; raises PipelineError where it has mistakes.
+
+    Chains fuse. A queue stands behind a source Spark does not read itself, at a loop, at `queue()`, where
+    several read one stream, at `fuse=False`, where parallelism changes, behind an operator with dead letters,
+    between two operators with state, and where a union or join has a native source beside another input.
+    """
+    pipeline.check()
+    cutter = _Cutter(pipeline, pipeline.graph())
+    stages = [cutter.stage(name) for name in cutter.order if cutter.ends_stage(name)]
+    graph = StageGraph(pipeline.name, pipeline.version, tuple(stages), cutter.queues(stages))
+    targets, depths = _targets(graph), _depths(graph)
+    placed = [replace(s, latency_seconds=targets[s.name], depth=depths[s.name]) for s in stages]
+    return replace(graph, stages=tuple(placed))
+
+
+@dataclass(frozen=True, slots=True)
+class _Chain:
+    """What the part of a stage above a node holds already."""
+
+    native: bool
+    stateful: bool = False
+
+
+class _Cutter:
+    def __init__(self, pipeline: Pipeline, graph: Graph) -> None:
+        self.pipeline = pipeline
+        self.graph = graph
+        self.nodes = graph.nodes
+        self.order = graph.order()
+        self.queued = {name for name in self.order if self._always_queued(name)}
+        self._cut_between_operators()
+
+    def ends_stage(self, name: str) -> bool:
+        """A stage ends at a sink, or where a queue takes what an operator or a native source gives."""
+        node = self.nodes[name]
+        return isinstance(node, Sink) or (
+            name in self.queued
+            and (isinstance(node, Operator) or (isinstance(node, Source) and node.spec.native))
+        )
+
+    def stage(self, end: str) -> Stage:
+        """The stage that ends at this node."""
+        last = self.nodes[end]
+        members = self._members(end)
+        operators = tuple(node for node in members if isinstance(node, Operator))
+        feeds = tuple(self._feeds(operators, last))
+        native = next((node for node in members if isinstance(node, Source)), None)
+        return Stage(
+            name=self._full(operators[-1].name if operators else end),
+            pipeline=self.pipeline.name,
+            inputs=tuple(dict.fromkeys(feed.input for feed in feeds)),
+            feeds=feeds,
+            operators=operators,
+            native=native,
+            output=None if isinstance(last, Sink) else self._full(end),
+            sink=last if isinstance(last, Sink) else None,
+            parallelism=operators[-1].parallelism if operators else 1,
+        )
+
+    def queues(self, stages: list[Stage]) -> dict[str, Queue]:
+        """Every queue by name: those between stages, in order, then those for dead letters."""
+        found: dict[str, Queue] = {}
+        for name in self.order:
+            if name in self.queued and not isinstance(self.nodes[name], Loop):
+                found[self._full(name)] = self._queue(name, stages)
+        for stage in stages:
+            for queue in stage.dead_letters.values():
+                found[queue] = Queue(queue, producers=(stage.name,), dead_letters=True)
+        return found
+
+    def _queue(self, name: str, stages: list[Stage]) -> Queue:
+        node, full = self.nodes[name], self._full(name)
+        looped = [self.nodes[loop] for loop, producer in self.graph.feeds.items() if producer == name]
+        return Queue(
+            full,
+            producers=tuple(stage.name for stage in stages if stage.output == full),
+            consumers=tuple(stage.name for stage in stages if stage.native is None and full in stage.inputs),
+            source=node if isinstance(node, Source) and not node.spec.native else None,
+            loop_schema=next((loop.schema for loop in looped if isinstance(loop, Loop)), None),
+        )
+
+    def _always_queued(self, name: str) -> bool:
+        node = self.nodes[name]
+        if isinstance(node, Sink):
+            return False
+        return (
+            isinstance(node, Loop)
+            or (isinstance(node, Source) and not node.spec.native)
+            or (isinstance(node, Operator) and node.dead_letters)
+            or name in self.pipeline.cuts
+            or name in self.graph.feeds.values()
+            or len(self.graph.consumers[name]) > 1
+        )
+
+    def _cut_between_operators(self) -> None:
+        chains = {name: _Chain(native=isinstance(self.nodes[name], Source)) for name in self.order}
+        for name in self.order:
+            node = self.nodes[name]
+            if not isinstance(node, Operator):
+                continue
+            self.queued.update(each for each in node.inputs if not self._alike(each, node))
+            self.queued.update(_crowded(node, {each: chains[each] for each in self._fused(node)}))
+            above = [chains[each] for each in self._fused(node)]
+            chains[name] = _Chain(
+                native=any(chain.native for chain in above),
+                stateful=node.stateful or any(chain.stateful for chain in above),
+            )
+
+    def _fused(self, node: Operator | Sink) -> list[str]:
+        return [name for name in dict.fromkeys(node.inputs) if name not in self.queued]
+
+    def _alike(self, above: str, node: Operator) -> bool:
+        """Whether the settings of two neighbours let them share a turn. A source goes with any operator."""
+        other = self.nodes[above]
+        if not isinstance(other, Operator):
+            return True
+        return self.pipeline.fuse and other.fuse and node.fuse and other.parallelism == node.parallelism
+
+    def _members(self, end: str) -> list[Source | Loop | Operator | Sink]:
+        found, ahead = {end}, [self.nodes[end]]
+        while ahead:
+            node = ahead.pop()
+            fused = self._fused(node) if isinstance(node, (Operator, Sink)) else []
+            found.update(fused)
+            ahead.extend(self.nodes[name] for name in fused)
+        return [self.nodes[name] for name in self.order if name in found]
+
+    def _feeds(
+        self, operators: tuple[Operator, ...], last: Source | Loop | Operator | Sink
+    ) -> Iterable[Feed]:
+        inside = {operator.name for operator in operators}
+        for operator in operators:
+            for position, name in enumerate(operator.inputs):
+                if name not in inside:
+                    yield self._feed(name, operator.name, position)
+        if not operators:
+            # Nothing but a native source and its queue, or a sink and what it reads.
+            yield self._feed(last.input if isinstance(last, Sink) else last.name, None, 0)
+
+    def _feed(self, name: str, operator: str | None, position: int) -> Feed:
+        if isinstance(self.nodes[name], Loop):
+            return Feed(self._full(self.graph.feeds[name]), operator, position, loop=name)
+        return Feed(self._full(name), operator, position)
+
+    def _full(self, name: str) -> str:
+        return f"{self.pipeline.name}.{name}"
+
+
+def _crowded(node: Operator, chains: dict[str, _Chain]) -> set[str]:
+    """Of the chains that could fuse with `node`, those that must not.
+
+    One stage reads either one native source or queues. And it has one state: Spark forbids a second
+    watermark below the first, and a window can close in one turn only where there is one watermark.
+    """
+    crowded: set[str] = set()
+    if len(set(node.inputs)) > 1:
+        crowded.update(name for name, chain in chains.items() if chain.native)
+    stateful = [name for name, chain in chains.items() if chain.stateful]
+    if node.stateful or len(stateful) > 1:
+        crowded.update(stateful)
+    return crowded
+
+
+def _targets(graph: StageGraph) -> dict[str, float | None]:
+    targets: dict[str, float | None] = {}
+    for start in graph.stages:
+        seen, ahead = {start.name: start}, [start]
+        while ahead:
+            for stage in graph.below(ahead.pop()):
+                if stage.name not in seen:
+                    seen[stage.name] = stage
+                    ahead.append(stage)
+        sinks = (stage.sink.latency_seconds for stage in seen.values() if stage.sink)
+        targets[start.name] = min((target for target in sinks if target is not None), default=None)
+    return targets
+
+
+def _depths(graph: StageGraph) -> dict[str, int]:
+    """Stages ahead on the longest way down; by way of a loop only where no other way leads to a sink."""
+    depths: dict[str, int] = {}
+    # From the sinks upwards. What leaves by a loop alone is known a round later, when its return is.
+    while len(depths) < len(graph.stages):
+        for stage in reversed(graph.stages):
+            ahead = [depths[each.name] for each in graph.below(stage) if each.name in depths]
+            if stage.sink is not None or ahead:
+                depths.setdefault(stage.name, 1 + max(ahead, default=-1))
+    return depths
