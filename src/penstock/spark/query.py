@@ -52,6 +52,8 @@ class HeldQuery:
         self.gate = Gate()
         self._query: StreamingQuery | None = None
         self._last_batch = -1
+        # The first batch may come before `start` has returned the query it belongs to.
+        self._known = threading.Event()
 
     @property
     def started(self) -> bool:
@@ -68,8 +70,10 @@ class HeldQuery:
         )
         with _starting, _partitions(session, self._settings.partitions):
             self._query = writer.start()
+        self._known.set()
 
     def _on_batch(self, frame: DataFrame, batch: int) -> None:
+        self._known.wait()
         self._last_batch = batch
         if self._callback(frame, batch):
             self.gate.hold()
@@ -117,7 +121,7 @@ class HeldQuery:
 
     def stop(self, timeout_seconds: float = 30.0) -> None:
         """Lets the last batch be committed, then stops the query."""
-        query, self._query = self._query, None
+        query = self._query
         self.gate.open()
         if query is None or not query.isActive:
             return
