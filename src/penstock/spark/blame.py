@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 
 from penstock.errors import PenstockError
 from penstock.stages.build import OperatorError
@@ -18,7 +19,9 @@ def blame(stage: Stage, error: BaseException, runs: Callable[[str], bool] | None
     if isinstance(error, PenstockError):
         return error
     if isinstance(error, OSError) or not stage.operators:
-        return PenstockError(f"stage {stage.name!r} failed: {_first_line(error)}: the pipeline stops, its queues are kept")
+        return PenstockError(
+            f"stage {stage.name!r} failed: {_first_line(error)}: the pipeline stops, its queues are kept"
+        )
     guilty = _guilty(stage, runs)
     failed = OperatorError(stage.pipeline, guilty, f"failed: {_first_line(error)}")
     failed.__cause__ = error
@@ -31,7 +34,7 @@ def _guilty(stage: Stage, runs: Callable[[str], bool] | None) -> str:
         return names[0]
     if runs is None:
         return " or ".join(names)
-    for before, name in zip(names, names[1:], strict=False):
+    for before, name in pairwise(names):
         if not runs(name):
             return before
     return names[-1]
@@ -48,5 +51,7 @@ def _first_line(error: BaseException) -> str:
         text = str(error) or type(error).__name__
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     # A Python worker's failure arrives as a traceback, whose last line says what was raised.
-    wanted = lines[-1] if lines and any(line.startswith("Traceback") for line in lines) else (lines or [text])[0]
+    wanted = (
+        lines[-1] if lines and any(line.startswith("Traceback") for line in lines) else (lines or [text])[0]
+    )
     return wanted[:500]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +21,7 @@ from penstock.spark.backlogs import Backlog, FilesBacklog, RateBacklog, UnknownB
 from penstock.spark.direct import DirectStage, GrantedFrames
 from penstock.spark.ends import QueueEnd, end_for
 from penstock.spark.held import GrantBooks, HeldStage, Late
-from penstock.spark.inputs import QueueInputs
+from penstock.spark.inputs import QueueInputs, Slices
 from penstock.spark.native import NativeStage
 from penstock.spark.plans import StreamPlan, read_plan
 from penstock.spark.query import QuerySettings
@@ -37,7 +39,7 @@ RunningStage = DirectStage | HeldStage | NativeStage
 
 @dataclass(frozen=True)
 class Compiler:
-    """Makes running stages, in the order of the graph: a queue's schema is known when its producer was made."""
+    """Makes running stages, in the order of the graph: a producer's schema is its queue's."""
 
     spools: Mapping[str, Spool]
     schemas: dict[str, StructType]
@@ -59,7 +61,9 @@ class Compiler:
             late = self._late(stage, place)
             return HeldStage(place, destination, journal, inputs, books, frame, plan.watermark, late)
         books.close()
-        return DirectStage(place, destination, journal, inputs, lambda before: self._frames(stage, place, before))
+        return DirectStage(
+            place, destination, journal, inputs, lambda before: self._frames(stage, place, before)
+        )
 
     def _native(self, stage: Stage, place: Place, journal: Journal) -> NativeStage:
         assert stage.native is not None
@@ -70,12 +74,19 @@ class Compiler:
         plan = read_plan(frame)
         destination = self._destination(stage, frame)
         return NativeStage(
-            place, destination, journal, frame, backlog_of(plan, place.dispatcher.clock()), plan.watermark, settings
+            place,
+            destination,
+            journal,
+            frame,
+            backlog_of(plan, place.dispatcher.clock()),
+            plan.watermark,
+            settings,
         )
 
     def _inputs(self, stage: Stage, place: Place, journal: Journal) -> QueueInputs:
         consumers: dict[str, Consumer] = {
-            queue: self.spools[queue].subscribe(stage.name, journal.entry.position(queue)) for queue in stage.inputs
+            queue: self.spools[queue].subscribe(stage.name, journal.entry.position(queue))
+            for queue in stage.inputs
         }
         return QueueInputs(consumers, place.folder / "slices")
 
@@ -102,14 +113,16 @@ class Compiler:
         return Destination(QueueEnd(self.spools[stage.output], stage.name), False, buried, splits)
 
     def _late(self, stage: Stage, place: Place) -> Late | None:
-        """How to find the late rows of a window, if the stage has one over a column that is there before it."""
+        """How to find the late rows of a window, if its column is there before it."""
         for operator, window in stage.windows.items():
             frames = self._frames(stage, place, before=operator)
             if window.on in frames.template.columns:
-                return lambda slices, threshold, frames=frames, window=window: late_rows(
-                    frames.over(slices), window, threshold
-                )
+                return partial(_late_of, frames, window)
         return None
+
+
+def _late_of(frames: GrantedFrames, window: Window, slices: Slices, threshold_seconds: float) -> DataFrame:
+    return late_rows(frames.over(slices), window, threshold_seconds)
 
 
 def late_rows(frame: DataFrame, window: Window, threshold_seconds: float) -> DataFrame:
@@ -121,7 +134,9 @@ def late_rows(frame: DataFrame, window: Window, threshold_seconds: float) -> Dat
     micros = F.unix_micros(F.col(window.on).cast("timestamp"))
     last_end = F.expr("0") + micros - F.pmod(micros, F.lit(slide)) + F.lit(size)
     reason = F.concat(
-        F.lit(f"late: {window.on} is "), F.col(window.on).cast("string"), F.lit(", and its windows are closed")
+        F.lit(f"late: {window.on} is "),
+        F.col(window.on).cast("string"),
+        F.lit(", and its windows are closed"),
     )
     late = frame.filter(last_end <= F.lit(round(threshold_seconds * 1e6)))
     return late.select(reason.alias(DEAD_LETTER), F.to_json(F.struct("*")).alias(RAW))
@@ -156,9 +171,5 @@ def backlog_of(plan: StreamPlan, now: float) -> Backlog:
 
 def _empty(folder: Path) -> None:
     """A folder without files: what a crash left there belongs to no turn."""
-    import shutil
-
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-
-

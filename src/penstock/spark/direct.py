@@ -11,6 +11,7 @@ from penstock.scheduling.stage_view import StageView
 from penstock.spark.bookkeeping import Outcome
 from penstock.spark.ends import Written
 from penstock.spark.inputs import QueueInputs, Slices, file_lines, turn_input
+from penstock.spark.jvm import analysed_plan, frame_of, java_session, jvm
 from penstock.spark.results import Dating
 from penstock.spark.stage_base import Destination, Place, StageBase, set_pool
 
@@ -28,30 +29,26 @@ class GrantedFrames:
     """
 
     def __init__(self, place: Place, schemas: Mapping[str, StructType], build: Build):
-        from pyspark.sql import DataFrame
-
         session = place.session
         self._session = session
-        self._java = session._jsparkSession
+        self._java = java_session(session)
         self._files: dict[str, Any] = {}
         inputs = {}
         for queue, schema in schemas.items():
-            files = session._jvm.penstock.GrantedFiles()
+            files = jvm(session).penstock.GrantedFiles()
             relation = files.relation(self._java, self._java.parseDataType(schema.json()))
-            frame = DataFrame(self._java.baseRelationToDataFrame(relation), session)
+            frame = frame_of(self._java.baseRelationToDataFrame(relation), session)
             self._files[queue] = files
             inputs[queue] = frame.coalesce(place.slots)
         self.template = build(inputs)
-        self._plan = self.template._jdf.queryExecution().analyzed()
-        self._of_rows = session._jvm.org.apache.spark.sql.classic.Dataset.ofRows
+        self._plan = analysed_plan(self.template)
+        self._of_rows = jvm(session).org.apache.spark.sql.classic.Dataset.ofRows
 
     def over(self, slices: Slices) -> DataFrame:
         """The stage's result for these files."""
-        from pyspark.sql import DataFrame
-
         for queue, files in self._files.items():
             files.grantLines(file_lines(slices.get(queue, ())))
-        return DataFrame(self._of_rows(self._java, self._plan), self._session)
+        return frame_of(self._of_rows(self._java, self._plan), self._session)
 
 
 class DirectStage(StageBase):

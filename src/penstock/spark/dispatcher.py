@@ -7,6 +7,7 @@ import logging
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from itertools import count
 from typing import Protocol
 
@@ -35,7 +36,9 @@ class Schedulable(Protocol):
 class Dispatcher:
     """One lock, one scheduler, as many threads as slots. A stage that waits costs none of them."""
 
-    def __init__(self, scheduler: Scheduler, clock: Callable[[], float], decisions: DecisionLog | None = None):
+    def __init__(
+        self, scheduler: Scheduler, clock: Callable[[], float], decisions: DecisionLog | None = None
+    ):
         self.clock = clock
         self.decisions = decisions or DecisionLog()
         self._scheduler = scheduler
@@ -126,7 +129,7 @@ class Dispatcher:
             if not isinstance(decision, Grant):
                 return
             stage = self._stages[decision.stage]
-            self._threads.submit(self._guarded, lambda stage=stage, grant=decision: stage.turn(grant))
+            self._threads.submit(self._guarded, partial(stage.turn, decision))
 
     def _guarded(self, action: Callable[[], None]) -> None:
         try:

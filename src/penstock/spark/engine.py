@@ -65,7 +65,9 @@ class Engine:
             for warning in session_warnings(spark):
                 log.warning("%s", warning)
         prepare_session(self.spark)
-        self._temporary = None if state else tempfile.TemporaryDirectory(prefix="penstock-", ignore_cleanup_errors=True)
+        self._temporary = (
+            None if state else tempfile.TemporaryDirectory(prefix="penstock-", ignore_cleanup_errors=True)
+        )
         self.state = Path(state or self._temporary.name).absolute()  # type: ignore[union-attr]
         self._owner = OwnerLock(self.state)
         chosen = policy_named(policy) if isinstance(policy, str) else policy
@@ -82,7 +84,8 @@ class Engine:
         """Starts a pipeline beside those that run; `resume` goes on after a failure."""
         if pipeline.name in self._pipelines and self._pipelines[pipeline.name].state != "stopped":
             raise PenstockError(
-                f"pipelines of an engine must have names of their own, got {pipeline.name!r} twice: cancel that one first"
+                f"pipelines of an engine must have names of their own, got {pipeline.name!r} twice: "
+                "cancel that one first"
             )
         for warning in pipeline.check(FLOORS):
             log.warning("%s", warning)
@@ -147,7 +150,9 @@ class Engine:
         """Returns when nothing waits and no turn runs; a replay must end by itself for that."""
         if not wait_for(self._idle, timeout_seconds):
             waiting = {name: running.rows_waiting for name, running in self._pipelines.items()}
-            raise PenstockError(f"pipelines must be idle within {timeout_seconds:g} s, but rows wait: {waiting}")
+            raise PenstockError(
+                f"pipelines must be idle within {timeout_seconds:g} s, but rows wait: {waiting}"
+            )
 
     def _idle(self) -> bool:
         for running in self._pipelines.values():
@@ -194,7 +199,7 @@ class Engine:
         return self._dispatcher.recent(stage, n)
 
     def on_turn(self, listener: Callable[[Any], None]) -> None:
-        """Calls `listener` with every TurnRecord of the pipelines submitted so far; one that fails is detached."""
+        """Calls `listener` with every TurnRecord of what was submitted; one that fails is detached."""
         for running in self._pipelines.values():
             for stage in running.stages:
                 stage.records.append(listener)

@@ -97,7 +97,9 @@ class Feeder:
 
     def _append(self, rows: pa.Table, due: float) -> bool:
         try:
-            self._spool.append(self._stamped(rows, due), producer=PRODUCER, arrivals=Arrivals.at(due, rows.num_rows))
+            self._spool.append(
+                self._stamped(rows, due), producer=PRODUCER, arrivals=Arrivals.at(due, rows.num_rows)
+            )
         except SpoolClosed:
             return False
         return True

@@ -6,7 +6,7 @@ import threading
 
 
 class Gate:
-    """Holds one thread until it is released. A release that comes first is not lost; `open` ends all holding."""
+    """Holds one thread until it is released; a release that comes first is not lost."""
 
     def __init__(self) -> None:
         self._released = threading.Condition()

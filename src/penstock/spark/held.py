@@ -15,6 +15,7 @@ from penstock.scheduling.stage_view import StageView
 from penstock.spark.bookkeeping import Outcome
 from penstock.spark.ends import Written
 from penstock.spark.inputs import QueueInputs, Slices, file_lines, turn_input
+from penstock.spark.jvm import jvm
 from penstock.spark.plans import SoleWatermark
 from penstock.spark.query import HeldQuery, QuerySettings
 from penstock.spark.results import Dating, Result
@@ -32,7 +33,7 @@ class GrantBooks:
     """The JVM's side of a stage's grants: which files the query reads for which number."""
 
     def __init__(self, place: Place, queues: tuple[str, ...]):
-        self._java = place.session._jvm.penstock.GrantBook
+        self._java = jvm(place.session).penstock.GrantBook
         self._names = {queue: f"{place.folder}|{queue}" for queue in queues}
         self._books: dict[str, Any] = {queue: self._java.open(name) for queue, name in self._names.items()}
 

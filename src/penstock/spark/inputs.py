@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from penstock.queues.cursor import Consumer, Position
 from penstock.queues.journal import Taken
-from penstock.queues.segment import Slice
+from penstock.queues.segment import Segment, Slice
 from penstock.spark.turn_input import Portion, TurnInput
 
 Slices = Mapping[str, tuple[Slice, ...]]
@@ -50,9 +51,7 @@ class QueueInputs:
         for queue, entries in named.items():
             order = {sequence: place for place, (sequence, _, _) in enumerate(entries)}
             rows = sum(count for _, _, count in entries)
-            taken[queue] = self.consumers[queue].take(
-                rows, self.slice_dir, key=lambda segment, order=order: order.get(segment.sequence, len(order))
-            )
+            taken[queue] = self.consumers[queue].take(rows, self.slice_dir, key=partial(_place, order))
         return taken
 
     def commit(self, slices: Slices) -> dict[str, Position]:
@@ -65,6 +64,10 @@ class QueueInputs:
     def give_back(self, slices: Slices) -> None:
         for queue, pieces in slices.items():
             self.consumers[queue].give_back(pieces)
+
+
+def _place(order: Mapping[int, int], segment: Segment) -> int:
+    return order.get(segment.sequence, len(order))
 
 
 def file_lines(slices: tuple[Slice, ...]) -> str:

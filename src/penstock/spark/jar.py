@@ -20,7 +20,7 @@ def cache_directory() -> Path:
 
 
 def penstock_jar() -> Path:
-    """The jar's path; the first call for a Spark version and a set of sources compiles it (about 1 s, no JDK)."""
+    """The jar's path; compiled at the first call for a version of Spark (about 1 s, no JDK)."""
     import pyspark
 
     jars = Path(pyspark.__file__).parent / "jars"
@@ -46,7 +46,8 @@ def _compile(sources: list[Path], jars: Path, jar: Path) -> None:
         compiled = sorted(classes.rglob("*.class"))
         if result.returncode != 0 or len(compiled) < len(sources):
             raise PenstockError(
-                f"Penstock's Java classes must compile against the installed Spark, but: {result.stderr.strip()}"
+                "Penstock's Java classes must compile against the installed Spark, but: "
+                + result.stderr.strip()
             )
         packed = Path(scratch) / "packed.jar"
         with zipfile.ZipFile(packed, "w") as archive:

@@ -4,18 +4,24 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from penstock.spark.jvm import analysed_plan, jvm
+
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 # Spark's isStatefulOperation misses deduplication and limits, so what is known to keep nothing is
 # listed, and everything else is treated as stateful.
 STATELESS = frozenset(
-    "Project Filter SubqueryAlias View Union Generate Expand LocalRelation LogicalRelation Range OneRowRelation "
-    "StreamingRelation StreamingRelationV2 StreamingExecutionRelation DataSourceV2Relation "
-    "StreamingDataSourceV2Relation Repartition RepartitionByExpression RebalancePartitions ResolvedHint "
-    "DeserializeToObject SerializeFromObject MapElements MapPartitions TypedFilter MapInPandas MapInArrow "
-    "PythonMapInArrow BatchEvalPython ArrowEvalPython CollectMetrics EventTimeWatermark InMemoryRelation "
-    "UpdateEventTimeWatermarkColumn Subquery CTERelationDef CTERelationRef WithCTE LateralJoin Sample".split()
+    (
+        *("Project", "Filter", "SubqueryAlias", "View", "Union", "Generate", "Expand", "Sample", "Subquery"),
+        *("LocalRelation", "LogicalRelation", "Range", "OneRowRelation", "InMemoryRelation"),
+        *("StreamingRelation", "StreamingRelationV2", "StreamingExecutionRelation"),
+        *("DataSourceV2Relation", "StreamingDataSourceV2Relation", "CollectMetrics", "EventTimeWatermark"),
+        *("Repartition", "RepartitionByExpression", "RebalancePartitions", "ResolvedHint"),
+        *("DeserializeToObject", "SerializeFromObject", "MapElements", "MapPartitions", "TypedFilter"),
+        *("MapInPandas", "MapInArrow", "PythonMapInArrow", "BatchEvalPython", "ArrowEvalPython"),
+        *("CTERelationDef", "CTERelationRef", "WithCTE"),
+    )
 )
 STREAMING_LEAVES = frozenset(("StreamingRelation", "StreamingRelationV2", "StreamingDataSourceV2Relation"))
 
@@ -57,8 +63,8 @@ class StreamPlan:
 
 def read_plan(frame: "DataFrame") -> StreamPlan:
     """The plan of `frame`, which must be a streaming DataFrame."""
-    analyzed = frame._jdf.queryExecution().analyzed()
-    probe = frame.sparkSession._jvm.penstock.PlanProbe
+    analyzed = analysed_plan(frame)
+    probe = jvm(frame.sparkSession).penstock.PlanProbe
     root = parse_plan(analyzed.toJSON())
     sources = tuple(_source_names(root))
     rate = probe.sourceOption(analyzed, "rate", "rowsPerSecond") if sources == ("rate",) else ""

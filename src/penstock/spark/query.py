@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 from penstock.errors import PenstockError
 from penstock.spark.gate import Gate
+from penstock.spark.jvm import jvm
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-    from pyspark.sql.streaming import StreamingQuery
+    from pyspark.sql.streaming.query import StreamingQuery
 
 # Spark clones the session's settings when a query starts; two starts must not mix theirs.
 _starting = threading.Lock()
@@ -113,7 +114,7 @@ class HeldQuery:
 
     def rate_start(self) -> float:
         """When the query's rate source began to count; negative if it has none."""
-        return self._probe.rateStart(self._execution) / 1000
+        return float(self._probe.rateStart(self._execution)) / 1000
 
     def rate_seconds(self) -> int:
         """How many seconds of its rate source it has read, the batch that runs counted."""
@@ -132,7 +133,7 @@ class HeldQuery:
                 query.stop()
                 raise PenstockError(
                     f"query {self._settings.name!r} must commit batch {self._last_batch} within "
-                    f"{timeout_seconds:g} s of its release, but did not: it was stopped, and will run it again"
+                    f"{timeout_seconds:g} s of its release, but did not: it will run it again at the next start"
                 )
             time.sleep(0.005)
         query.stop()
@@ -145,7 +146,7 @@ class HeldQuery:
 
     @property
     def _probe(self) -> Any:
-        return self._frame.sparkSession._jvm.penstock.StreamProbe
+        return jvm(self._frame.sparkSession).penstock.StreamProbe
 
 
 class _partitions:

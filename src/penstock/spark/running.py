@@ -6,6 +6,7 @@ import json
 import logging
 import threading
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -19,6 +20,7 @@ from penstock.spark.compile import Compiler, RunningStage
 from penstock.spark.direct import DirectStage
 from penstock.spark.dispatcher import Dispatcher
 from penstock.spark.feeders import Feeder
+from penstock.spark.jvm import schema_from_ddl
 from penstock.spark.native import NativeStage
 from penstock.spark.stage_base import Place
 from penstock.stages.fingerprint import describe, differences
@@ -42,8 +44,9 @@ class AnotherVersion(PenstockError):
         self.changes = changes
         listed = "; ".join(changes)
         super().__init__(
-            f"pipeline {pipeline!r} must be the one whose state lies in {folder}, but: {listed}. It is not started: "
-            "run the old version until its queues are empty, or give the pipeline another name or state directory"
+            f"pipeline {pipeline!r} must be the one whose state lies in {folder}, but: {listed}. "
+            "It is not started: run the old version until its queues are empty, "
+            "or give the pipeline another name or state directory"
         )
 
 
@@ -137,12 +140,11 @@ class RunningPipeline:
 
     def _open_queue(self, queue: Queue, compiler: Compiler) -> None:
         from pyspark.sql.pandas.types import from_arrow_schema
-        from pyspark.sql.types import StructType
 
         spec: Any = queue.source.spec if queue.source is not None else None
         if isinstance(spec, FromSpool):
             self._spools[queue.name] = spec.spool
-            compiler.schemas[queue.name] = StructType.fromDDL(spec.schema)
+            compiler.schemas[queue.name] = schema_from_ddl(spec.schema)
             return
         limit = spec.limit_bytes if isinstance(spec, Replay) else None
         folder = self.folder / "queues" / queue.name.split(".", 1)[1]
@@ -154,17 +156,17 @@ class RunningPipeline:
             compiler.schemas[queue.name] = from_arrow_schema(feeder.schema)
             self.feeders.append(feeder)
         elif queue.loop_schema is not None:
-            compiler.schemas[queue.name] = StructType.fromDDL(queue.loop_schema)
+            compiler.schemas[queue.name] = schema_from_ddl(queue.loop_schema)
 
     def _launch(self) -> None:
         dispatcher = self._around.dispatcher
         for stage in self.stages:
             if isinstance(stage, NativeStage):
                 dispatcher.add(stage)
-                dispatcher.submit(lambda stage=stage: self._start_query(stage))  # type: ignore[misc]
+                dispatcher.submit(partial(self._start_query, stage))
                 continue
             for queue in stage.inputs.consumers:
-                self._spools[queue].add_listener(lambda stage=stage: dispatcher.changed(stage))  # type: ignore[misc]
+                self._spools[queue].add_listener(partial(dispatcher.changed, stage))
             dispatcher.add(stage)
         for feeder in self.feeders:
             feeder.start()
@@ -201,7 +203,8 @@ class RunningPipeline:
         with self._lock:
             if self.state not in ("running", "paused"):
                 raise PenstockError(
-                    f"pipeline {self.name!r} must run or be paused for that, but is {self.state}: nothing was changed"
+                    f"pipeline {self.name!r} must run or be paused for that, but is {self.state}: "
+                    "nothing was changed"
                 )
             self.state = "paused" if paused else "running"
             for feeder in self.feeders:

@@ -24,7 +24,7 @@ QUIET_FILE_SYSTEM = "penstock.QuietLocalFileSystem"
 
 @dataclass(frozen=True)
 class Setting:
-    """One Spark setting: its value, why it is so, and what a session without it pays (empty: nothing much)."""
+    """One Spark setting: its value, why it is so, and what a session without it pays."""
 
     value: str
     why: str
@@ -83,7 +83,9 @@ def preset(cores: int) -> dict[str, Setting]:
         "spark.worker.ui.retainedExecutors": Setting("5", "as above"),
         "spark.ui.enabled": Setting("false", "the pages cost heap and threads; switch on to look inside"),
         "spark.ui.showConsoleProgress": Setting("false", "progress bars of 30 ms jobs are noise"),
-        "spark.scheduler.mode": Setting("FAIR", "two turns side by side must not wait for each other's tasks"),
+        "spark.scheduler.mode": Setting(
+            "FAIR", "two turns side by side must not wait for each other's tasks"
+        ),
         "spark.sql.parquet.outputTimestampType": Setting(
             "TIMESTAMP_MICROS", "the old default carries no statistics, and event times are read from them"
         ),
@@ -132,7 +134,9 @@ def session_warnings(session: "SparkSession") -> list[str]:
         if key == "spark.sql.shuffle.partitions":
             slow = value is not None and value.isdigit() and int(value) > 4 * cores
         if slow:
-            found.append(f"{key} is {value}: {setting.why}; that is {setting.cost_without}. Set it to {setting.value}")
+            found.append(
+                f"{key} is {value}: {setting.why}; that is {setting.cost_without}. Set it to {setting.value}"
+            )
     return found
 
 

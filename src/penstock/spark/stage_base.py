@@ -118,7 +118,9 @@ class StageBase:
                 log.exception("a listener to turn records failed and is detached")
                 self.records.remove(listener)
 
-    def base_view(self, rows: int, ready_since: float, oldest_arrival: float, flush: bool = False) -> StageView:
+    def base_view(
+        self, rows: int, ready_since: float, oldest_arrival: float, flush: bool = False
+    ) -> StageView:
         return StageView(
             name=self.place.name,
             pipeline=self.place.pipeline,
@@ -134,5 +136,3 @@ class StageBase:
 def set_pool(session: SparkSession, stage: str) -> None:
     """Spark's own pool for the stage's jobs. Set at each turn: the setting sticks to the thread."""
     session.sparkContext.setLocalProperty("spark.scheduler.pool", stage)
-
-
