@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from itertools import islice
+from itertools import islice, takewhile
 from typing import Any
 
 from penstock.errors import PenstockError
@@ -117,6 +117,10 @@ class DecisionLog:
         """The last `n` decisions, oldest first; with `stage`, those on that stage only."""
         backwards = (one for one in reversed(self._decisions) if stage is None or one.stage == stage)
         return tuple(islice(backwards, n))[::-1]
+
+    def since(self, time: float) -> tuple[Decision, ...]:
+        """The decisions after `time`, oldest first."""
+        return tuple(takewhile(lambda one: one.at > time, reversed(self._decisions)))[::-1]
 
     def json_lines(self) -> Iterator[str]:
         """All decisions, oldest first, each as one line of JSON (without the line break)."""

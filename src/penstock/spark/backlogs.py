@@ -44,6 +44,10 @@ class Backlog(Protocol):
         """What the batch read."""
         ...
 
+    def nothing_came(self) -> None:
+        """Spark found no rows where some were thought to wait."""
+        ...
+
 
 class RateBacklog:
     """Spark's rate source: rows come at whole seconds after its start, so everything about it is known."""
@@ -78,6 +82,9 @@ class RateBacklog:
         first = done - round(batch.rows_read / self._rate) + 1
         self._seconds_done = done
         return TurnInput(tuple(self._second(number) for number in range(first, done + 1)))
+
+    def nothing_came(self) -> None:
+        """Nothing to correct: the clock goes on."""
 
     def _second(self, number: int) -> Portion:
         assert self._start is not None
@@ -135,6 +142,11 @@ class FilesBacklog:
         pairs = zip(sorted(fresh.values()), rows, strict=True)
         return TurnInput(tuple(Portion(count, Arrivals.at(came, count), came) for came, count in pairs))
 
+    def nothing_came(self) -> None:
+        """The files were read before, by an earlier run."""
+        with self._lock:
+            self._seen.update(self._asked)
+
 
 class UnknownBacklog:
     """Any other source: the query asks for its slot when a batch has come."""
@@ -157,3 +169,6 @@ class UnknownBacklog:
         """Rows may have come at any time since the batch before, so that is when they count from."""
         came, self._last_cut = self._last_cut, now
         return TurnInput((Portion(batch.rows_read, Arrivals.at(came, batch.rows_read), came),))
+
+    def nothing_came(self) -> None:
+        """Nothing was thought to wait."""

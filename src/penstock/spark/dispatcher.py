@@ -97,6 +97,10 @@ class Dispatcher:
         with self._lock:
             return self.decisions.recent(stage, n)
 
+    def since(self, time: float) -> tuple[Decision, ...]:
+        with self._lock:
+            return self.decisions.since(time)
+
     def at(self, time: float, action: Callable[[], None]) -> None:
         """Calls `action` at `time`, in a thread of the pool's."""
         with self._timer_set:

@@ -26,6 +26,7 @@ from penstock.scheduling.scheduler import Scheduler
 from penstock.spark.adopted import AdoptedQuery, adopted_pipeline
 from penstock.spark.dispatcher import Dispatcher
 from penstock.spark.feeders import wait_for
+from penstock.spark.query import queries_alive
 from penstock.spark.reports import SinkReport, StageReport
 from penstock.spark.running import PipelineState, RunningPipeline, Surroundings
 from penstock.spark.session import build_session, prepare_session, session_warnings
@@ -228,9 +229,10 @@ class Engine:
     def _keep_house(self) -> None:
         if self._closed:
             return
+        alive = queries_alive(self.spark)
         for running in tuple(self._pipelines.values()):
             if running.state == "running":
-                running.check()
+                running.check(alive)
             request = running.folder / "resume"
             if request.exists() and running.state == "failed" and not running.stages:
                 request.unlink()
@@ -240,7 +242,7 @@ class Engine:
 
     def _tell_decisions(self) -> None:
         """Keeps the decisions where `penstock explain` finds them, at most two files of them."""
-        fresh = [each for each in self._dispatcher.recent(None, 10_000) if each.at > self._told]
+        fresh = self._dispatcher.since(self._told)
         if not fresh:
             return
         self._told = fresh[-1].at

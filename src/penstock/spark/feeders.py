@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections.abc import Callable
@@ -14,11 +15,14 @@ import pyarrow.parquet as pq
 
 from penstock.errors import PenstockError
 from penstock.pipeline.sources import Replay
-from penstock.queues.errors import SpoolClosed
+from penstock.queues.errors import SpoolClosed, SpoolFull
 from penstock.queues.segment import Arrivals
 from penstock.queues.spool import Spool
 
+log = logging.getLogger("penstock")
+
 PRODUCER = "replay"
+FULL_WAIT_SECONDS = 0.5
 
 
 def load_trace(spec: Replay) -> pa.Table:
@@ -96,13 +100,21 @@ class Feeder:
         self.done = True
 
     def _append(self, rows: pa.Table, due: float) -> bool:
-        try:
-            self._spool.append(
-                self._stamped(rows, due), producer=PRODUCER, arrivals=Arrivals.at(due, rows.num_rows)
-            )
-        except SpoolClosed:
-            return False
-        return True
+        """Whether the rows are in the spool; a full one, or a full disk, makes the feeder wait."""
+        stamped, arrivals = self._stamped(rows, due), Arrivals.at(due, rows.num_rows)
+        told = False
+        while not self._stopping.is_set():
+            try:
+                self._spool.append(stamped, producer=PRODUCER, arrivals=arrivals)
+                return True
+            except SpoolClosed:
+                return False
+            except SpoolFull as full:
+                if not told:
+                    log.warning("%s", full)
+                told = True
+                self._stopping.wait(FULL_WAIT_SECONDS)
+        return False
 
     def _wait_until(self, due: float) -> None:
         while (left := due - self._clock()) > 0 and not self._stopping.is_set():

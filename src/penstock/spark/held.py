@@ -87,6 +87,9 @@ class HeldStage(StageBase):
         self._late = late
         self._lock = threading.RLock()
         self._grant: Grant | None = None
+        self._seen_idle: Grant | None = None
+        # Released and not held, as a turn found nothing to do: Spark then looks for rows by itself.
+        self._adrift = False
         self._flush_due = False
         self._flush_since = 0.0
         self._unreleased: dict[int, Slices] = {}
@@ -152,7 +155,10 @@ class HeldStage(StageBase):
             greatest = took.greatest_event_time(self._watermark.column)
             if greatest is not None:
                 self._query.raise_watermark(greatest - self._watermark.delay_seconds)
-        self._query.gate.release()
+        with self._lock:
+            adrift, self._adrift = self._adrift, False
+        if not adrift:
+            self._query.gate.release()
 
     def _took(self) -> TurnInput:
         portions = [turn_input(self._unreleased[number]).portions for number in self._outstanding]
@@ -181,11 +187,12 @@ class HeldStage(StageBase):
         visible_at = self.reveal(written)
         with self._lock:
             grant, done = self._grant, not self._outstanding
-            if grant is None:
-                return not self._query.gate.is_open
-            if not done:
+            if grant is not None and not done:
                 return False
             self._grant = None
+        if grant is None:
+            self.place.dispatcher.changed(self)
+            return True
         self.account(Outcome(batch, grant, took, took.rows, written.rows, visible_at), result.arrivals)
         self.place.dispatcher.finished(self)
         return True
@@ -250,16 +257,20 @@ class HeldStage(StageBase):
         self.place.failed(self, error)
         self.place.dispatcher.finished(self)
 
-    def check(self) -> None:
+    def check(self, alive: frozenset[str]) -> None:
         """Notices a query that has died, or that found nothing to do when it was granted a turn."""
-        if self._query.has_died:
+        if self._query.has_died(alive):
             self.fail(self._query.error or PenstockError(f"the query of stage {self.name!r} ended by itself"))
-        elif self._grant is not None and self._query.waits_for_data:
+            return
+        # Twice in a row: between two batches a query looks idle for a moment.
+        idle = self._grant if self._grant is not None and self._query.waits_for_data else None
+        before, self._seen_idle = self._seen_idle, idle
+        if idle is not None and before is idle:
             with self._lock:
-                idle, self._grant = self._grant, None
-            if idle is not None:
-                self.books.abandoned(self.now)
-                self.place.dispatcher.finished(self)
+                self._grant = None
+                self._adrift = True
+            self.books.abandoned(self.now)
+            self.place.dispatcher.finished(self)
 
     def stop(self) -> None:
         self._query.stop()

@@ -47,6 +47,10 @@ class NativeStage(StageBase):
         self._asked_at = 0.0
         self._grant: Grant | None = None
         self._released = False
+        # Released and not held: Spark looks for rows by itself, and the next batch asks for its slot.
+        self._adrift = False
+        self._seen_idle = False
+        self._look_at: float | None = None
         self._flush_due = False
         self._flush_since = 0.0
         self._query = HeldQuery(frame, self._on_batch, settings)
@@ -61,7 +65,7 @@ class NativeStage(StageBase):
         with self._lock:
             if self._asking is not None:
                 return self.base_view(0, self._asked_at, self._asked_at, True)
-            if not self._query.started or self._released:
+            if not self._query.started or self._released or self._adrift:
                 return None
         waiting = self._backlog.waiting(now)
         self.books.waiting(waiting.rows, now)
@@ -73,8 +77,15 @@ class NativeStage(StageBase):
         return None
 
     def _look_again(self, now: float) -> None:
-        if (time := self._backlog.look_again_at(now)) is not None:
-            self.place.dispatcher.at(time, lambda: self.place.dispatcher.changed(self))
+        time = self._backlog.look_again_at(now)
+        if time is None or (self._look_at is not None and self._look_at <= time):
+            return
+        self._look_at = time
+        self.place.dispatcher.at(time, self._look)
+
+    def _look(self) -> None:
+        self._look_at = None
+        self.place.dispatcher.changed(self)
 
     def turn(self, grant: Grant) -> None:
         try:
@@ -110,7 +121,7 @@ class NativeStage(StageBase):
 
     def _wait_for_grant(self) -> None:
         with self._lock:
-            self._released = False
+            self._released = self._adrift = False
             if self._grant is not None or self._query.gate.is_open:
                 return
             asking = self._asking = Gate()
@@ -148,16 +159,20 @@ class NativeStage(StageBase):
             return Dating(TurnInput())
         return Dating(TurnInput(), self._watermark.column, self._watermark.delay_seconds)
 
-    def check(self) -> None:
+    def check(self, alive: frozenset[str]) -> None:
         """Notices a query that has died, or that found nothing to do when it was granted a turn."""
-        if self._query.has_died:
+        if self._query.has_died(alive):
             self.fail(self._query.error or PenstockError(f"the query of stage {self.name!r} ended by itself"))
             return
-        if self._released and self._query.waits_for_data:
+        # Twice in a row: between two batches a query looks idle for a moment.
+        before, self._seen_idle = self._seen_idle, self._released and self._query.waits_for_data
+        if before and self._seen_idle:
             with self._lock:
                 idle = self._released
                 self._released, self._grant = False, None
+                self._adrift = True
             if idle:
+                self._backlog.nothing_came()
                 self.books.abandoned(self.now)
                 self.place.dispatcher.finished(self)
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from penstock.errors import PenstockError
 from penstock.spark.gate import Gate
-from penstock.spark.jvm import jvm
+from penstock.spark.jvm import java_session, jvm
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -52,6 +52,7 @@ class HeldQuery:
         self._settings = settings
         self.gate = Gate()
         self._query: StreamingQuery | None = None
+        self._run_id: str | None = None
         self._last_batch = -1
         # The first batch may come before `start` has returned the query it belongs to.
         self._known = threading.Event()
@@ -71,6 +72,7 @@ class HeldQuery:
         )
         with _starting, _partitions(session, self._settings.partitions):
             self._query = writer.start()
+        self._run_id = str(self._query.runId)
         self._known.set()
 
     def _on_batch(self, frame: DataFrame, batch: int) -> None:
@@ -84,17 +86,19 @@ class HeldQuery:
         """Why the query ended by itself; None while it lives."""
         return self._query.exception() if self._query is not None and not self._query.isActive else None
 
-    @property
-    def has_died(self) -> bool:
-        return self._query is not None and not self._query.isActive
+    def has_died(self, alive: frozenset[str]) -> bool:
+        """Whether it was started and is no longer among the runs that are alive."""
+        if self._run_id is None or self._run_id in alive or self._query is None:
+            return False
+        # It may have been started after the others were counted.
+        return not self._query.isActive
 
     @property
     def waits_for_data(self) -> bool:
         """Whether it was released and found nothing to do."""
         if self._query is None:
             return False
-        status = self._query.status
-        return not status["isTriggerActive"] and not status["isDataAvailable"]
+        return bool(self._query.status["message"] == "Waiting for data to arrive")
 
     def after_batch(self) -> AfterBatch:
         """Only while held."""
@@ -122,7 +126,7 @@ class HeldQuery:
 
     def stop(self, timeout_seconds: float = 30.0) -> None:
         """Lets the last batch be committed, then stops the query."""
-        query = self._query
+        query, self._run_id = self._query, None
         self.gate.open()
         if query is None or not query.isActive:
             return
@@ -147,6 +151,11 @@ class HeldQuery:
     @property
     def _probe(self) -> Any:
         return jvm(self._frame.sparkSession).penstock.StreamProbe
+
+
+def queries_alive(session: SparkSession) -> frozenset[str]:
+    """The runs of all streaming queries that live, in one call."""
+    return frozenset(str(jvm(session).penstock.StreamProbe.alive(java_session(session))).split())
 
 
 class _partitions:

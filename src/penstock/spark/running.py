@@ -87,6 +87,7 @@ class RunningPipeline:
         self._spools: dict[str, Spool] = {}
         self._own: list[Spool] = []
         self._lock = threading.RLock()
+        self._stopping = threading.Lock()
 
     @property
     def _failure(self) -> Path:
@@ -224,21 +225,20 @@ class RunningPipeline:
             self.state = "stopped"
 
     def _stop_all(self) -> None:
-        for feeder in self.feeders:
-            feeder.stop()
-        with self._lock:
-            stages, self.stages = self.stages, []
-            self.feeders = []
-            for stage in stages:
+        # Not under the lock: a turn that fails meanwhile must be able to say so.
+        with self._stopping:
+            for feeder in self.feeders:
+                feeder.stop()
+            for stage in self.stages:
                 self._around.dispatcher.wait_for_end(stage)
                 try:
                     stage.stop()
                 except Exception as error:
                     log.warning("stage %r did not stop cleanly: %s", stage.name, error)
-            self._close(stages)
+            self._close()
 
-    def _close(self, stages: list[RunningStage] | None = None) -> None:
-        for stage in stages or self.stages:
+    def _close(self) -> None:
+        for stage in self.stages:
             if not isinstance(stage, NativeStage):
                 for queue in stage.inputs.consumers:
                     if self._spools[queue] not in self._own:
@@ -248,11 +248,11 @@ class RunningPipeline:
         self.stages, self.feeders, self._own = [], [], []
         self._spools.clear()
 
-    def check(self) -> None:
-        """Looks after held queries: one that died stops the pipeline."""
+    def check(self, alive: frozenset[str]) -> None:
+        """Looks after held queries: one that is not among the runs alive stops the pipeline."""
         for stage in tuple(self.stages):
             if not isinstance(stage, DirectStage):
-                stage.check()
+                stage.check(alive)
 
     @property
     def rows_waiting(self) -> int:

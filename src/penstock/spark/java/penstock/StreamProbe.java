@@ -1,5 +1,6 @@
 package penstock;
 
+import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.connector.read.streaming.SparkDataStream;
 import org.apache.spark.sql.execution.SparkPlan;
 import org.apache.spark.sql.execution.streaming.checkpointing.OffsetSeqMetadata;
@@ -9,6 +10,7 @@ import org.apache.spark.sql.execution.streaming.runtime.IncrementalExecution;
 import org.apache.spark.sql.execution.streaming.runtime.LongOffset;
 import org.apache.spark.sql.execution.streaming.runtime.MicroBatchExecution;
 import org.apache.spark.sql.execution.streaming.sources.RateStreamMicroBatchStream;
+import org.apache.spark.sql.streaming.StreamingQuery;
 import org.apache.spark.util.AccumulatorV2;
 import scala.Option;
 import scala.collection.Iterator;
@@ -16,6 +18,16 @@ import scala.collection.immutable.Map$;
 
 /** What a held query knows and its public interface does not tell. Only called while the query is held. */
 public class StreamProbe {
+  /** The run ids of the session's active queries. */
+  public static String alive(SparkSession session) {
+    StringBuilder ids = new StringBuilder();
+    StreamingQuery[] queries = session.streams().active();
+    for (int i = 0; i < queries.length; i++) {
+      ids.append(queries[i].runId()).append(' ');
+    }
+    return ids.toString();
+  }
+
   /** Rows read, rows dropped as late, the watermark in ms, and 1 if Spark wants a batch without data. */
   public static long[] afterBatch(MicroBatchExecution query) {
     IncrementalExecution last = query.lastExecution();
