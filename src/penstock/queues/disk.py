@@ -81,3 +81,9 @@ class Disk:
     def _sync(self, folder: Path) -> None:
         if self.fsync:
             self._sync_file(folder)
+
+    def replace(self, path: Path, content: bytes) -> None:
+        """A file with new content, in one step: after a crash it holds either the old or the new."""
+        fresh = path.with_name(f"{path.name}.new")
+        self.write(fresh, content)
+        self.rename(fresh, path)

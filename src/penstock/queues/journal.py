@@ -35,7 +35,8 @@ class Entry:
 
     `positions`: rows behind them are released. `grants`: those not released yet, the last one done
     (`grant`) and, while a held turn runs, the one after it. `outputs` are what the last turn wrote,
-    each shown again at recovery, which does nothing if it was shown before.
+    each shown again at recovery, which does nothing if it was shown before. `flush`: windows still
+    wait for a batch without rows.
     """
 
     batch: int = -1
@@ -43,6 +44,7 @@ class Entry:
     positions: Mapping[str, Position] = field(default_factory=dict)
     grants: Grants = field(default_factory=dict)
     outputs: tuple[Mapping[str, Any], ...] = ()
+    flush: bool = False
 
     def position(self, queue: str) -> Position:
         return self.positions.get(queue, EARLIEST)
@@ -67,6 +69,7 @@ class Entry:
             "positions": {queue: position.to_json() for queue, position in self.positions.items()},
             "grants": {str(number): taken for number, taken in self.grants.items()},
             "outputs": list(self.outputs),
+            "flush": self.flush,
         }
 
     @classmethod
@@ -81,6 +84,7 @@ class Entry:
             positions={queue: Position.from_json(each) for queue, each in fields["positions"].items()},
             grants=grants,
             outputs=tuple(fields["outputs"]),
+            flush=bool(fields["flush"]),
         )
 
 
@@ -94,9 +98,7 @@ class Journal:
 
     def write(self, entry: Entry) -> None:
         """Makes `entry` the state of the stage; after a crash either it or the one before is there."""
-        fresh = self._path.with_suffix(".new")
-        self._disk.write(fresh, json.dumps(entry.to_json()).encode())
-        self._disk.rename(fresh, self._path)
+        self._disk.replace(self._path, json.dumps(entry.to_json()).encode())
         self.entry = entry
 
     def _read(self) -> Entry:

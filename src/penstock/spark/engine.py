@@ -229,16 +229,26 @@ class Engine:
     def _keep_house(self) -> None:
         if self._closed:
             return
-        alive = queries_alive(self.spark)
-        for running in tuple(self._pipelines.values()):
-            if running.state == "running":
-                running.check(alive)
-            request = running.folder / "resume"
-            if request.exists() and running.state == "failed" and not running.stages:
-                request.unlink()
+        try:
+            alive = queries_alive(self.spark)
+            for running in tuple(self._pipelines.values()):
+                self._look_after(running, alive)
+            self._tell_decisions()
+        except Exception as error:
+            log.warning("housekeeping failed and is tried again: %s", error)
+        finally:
+            self._dispatcher.at(self._dispatcher.clock() + HOUSEKEEPING_SECONDS, self._keep_house)
+
+    def _look_after(self, running: RunningPipeline, alive: frozenset[str]) -> None:
+        if running.state == "running":
+            running.check(alive)
+        request = running.folder / "resume"
+        if running.state == "failed" and not running.stages and request.exists():
+            request.unlink()
+            try:
                 running.start(resume=True)
-        self._tell_decisions()
-        self._dispatcher.at(self._dispatcher.clock() + HOUSEKEEPING_SECONDS, self._keep_house)
+            except PenstockError as error:
+                log.error("pipeline %r could not go on: %s", running.name, error)
 
     def _tell_decisions(self) -> None:
         """Keeps the decisions where `penstock explain` finds them, at most two files of them."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import threading
 import time
@@ -15,6 +16,7 @@ import pyarrow.parquet as pq
 
 from penstock.errors import PenstockError
 from penstock.pipeline.sources import Replay
+from penstock.queues.disk import Disk
 from penstock.queues.errors import SpoolClosed, SpoolFull
 from penstock.queues.segment import Arrivals
 from penstock.queues.spool import Spool
@@ -22,6 +24,8 @@ from penstock.queues.spool import Spool
 log = logging.getLogger("penstock")
 
 PRODUCER = "replay"
+# From which batch on it holds, the trace's row that batch begins with, and the rows of each.
+Pace = tuple[int, int, float]
 FULL_WAIT_SECONDS = 0.5
 
 
@@ -59,6 +63,7 @@ class Feeder:
         self._stopping = threading.Event()
         self._unpaused = threading.Event()
         self._unpaused.set()
+        self._pace: Pace = (0, 0, 1.0)
         self.done = False
         self._thread = threading.Thread(target=self._run, name=f"penstock-replay-{spool.name}", daemon=True)
 
@@ -84,6 +89,7 @@ class Feeder:
     def _run(self) -> None:
         last = self._spool.last_batch(PRODUCER)
         batch = 0 if last is None else last + 1
+        self._pace = self._settle_pace(batch)
         due = self._clock()
         while not self._stopping.is_set():
             rows = self._rows(batch)
@@ -98,6 +104,19 @@ class Feeder:
                 return
             batch += 1
         self.done = True
+
+    def _settle_pace(self, batch: int) -> Pace:
+        """The pace from this batch on: kept in the queue's folder, so that another rate skips no row."""
+        path = self._spool.path / "replay.json"
+        each = self._spec.rows_per_second * self._tick
+        pace: Pace = (0, 0, each)
+        if path.exists():
+            since, row, before = json.loads(path.read_text())
+            pace = (since, row, before)
+            if before != each:
+                pace = (batch, row + round((batch - since) * before), each)
+        Disk().replace(path, json.dumps(pace).encode())
+        return pace
 
     def _append(self, rows: pa.Table, due: float) -> bool:
         """Whether the rows are in the spool; a full one, or a full disk, makes the feeder wait."""
@@ -122,8 +141,8 @@ class Feeder:
 
     def _rows(self, batch: int) -> pa.Table:
         """The rows of a batch: fixed by its number, so that a restart repeats none and leaves none out."""
-        each = self._spec.rows_per_second * self._tick
-        first, last = round(batch * each), round((batch + 1) * each)
+        since, row, each = self._pace
+        first, last = (row + round(count * each) for count in (batch - since, batch - since + 1))
         size = self._table.num_rows
         if not self._spec.loop:
             return self._table.slice(min(first, size), max(min(last, size) - first, 0))

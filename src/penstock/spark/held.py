@@ -107,6 +107,7 @@ class HeldStage(StageBase):
             self._grants.add(number, slices)
             if number <= entry.grant:
                 self._positions[number] = self.inputs.commit(slices)
+        self._flush_due, self._flush_since = entry.flush, self.now
 
     @property
     def _outstanding(self) -> tuple[int, ...]:
@@ -230,7 +231,8 @@ class HeldStage(StageBase):
                 if number <= served:
                     self._positions[number] = self.inputs.commit(self._unreleased[number])
             grant = max(served, self.journal.entry.grant)
-            self.journal.write(replace(self.journal.entry, batch=batch, grant=grant, outputs=written.outputs))
+            entry = replace(self.journal.entry, batch=batch, grant=grant, flush=self._flush_due)
+            self.journal.write(replace(entry, outputs=written.outputs))
 
     def _release_committed(self) -> None:
         """A new batch means that Spark has committed the one before: its rows are needed no more."""
@@ -273,5 +275,6 @@ class HeldStage(StageBase):
             self.place.dispatcher.finished(self)
 
     def stop(self) -> None:
-        self._query.stop()
+        # Spark flushes by itself once it is released, but would not after a restart.
+        self._query.stop(lambda: self._flush_due)
         self._grants.close()

@@ -124,23 +124,26 @@ class HeldQuery:
         """How many seconds of its rate source it has read, the batch that runs counted."""
         return int(self._probe.rateSeconds(self._execution))
 
-    def stop(self, timeout_seconds: float = 30.0) -> None:
-        """Lets the last batch be committed, then stops the query."""
+    def stop(self, wants_more: Callable[[], bool] = lambda: False, timeout_seconds: float = 30.0) -> None:
+        """Lets the last batch be committed, and one more if it wants that, then stops the query."""
         query, self._run_id = self._query, None
         self.gate.open()
         if query is None or not query.isActive:
             return
-        commit = self._settings.checkpoint / "commits" / str(self._last_batch)
+        commits = self._settings.checkpoint / "commits"
         limit = time.monotonic() + timeout_seconds
-        while self._last_batch >= 0 and query.isActive and not commit.exists():
+        while query.isActive and (wants_more() or not self._committed(commits)):
             if time.monotonic() > limit:
                 query.stop()
                 raise PenstockError(
                     f"query {self._settings.name!r} must commit batch {self._last_batch} within "
-                    f"{timeout_seconds:g} s of its release, but did not: it will run it again at the next start"
+                    f"{timeout_seconds:g} s of its release, but did not: the next start runs it again"
                 )
             time.sleep(0.005)
         query.stop()
+
+    def _committed(self, commits: Path) -> bool:
+        return self._last_batch < 0 or (commits / str(self._last_batch)).exists()
 
     @property
     def _execution(self) -> Any:

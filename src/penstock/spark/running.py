@@ -86,6 +86,7 @@ class RunningPipeline:
         self._around = around
         self._spools: dict[str, Spool] = {}
         self._own: list[Spool] = []
+        self._disk = Disk(around.fsync)
         self._lock = threading.RLock()
         self._stopping = threading.Lock()
 
@@ -99,26 +100,26 @@ class RunningPipeline:
             self.folder.mkdir(parents=True, exist_ok=True)
             self._check_version()
             if self._failure.exists() and not resume:
-                raise PipelineFailed(self.name, json.loads(self._failure.read_text())["reason"])
-            self._failure.unlink(missing_ok=True)
+                raise PipelineFailed(self.name, _read_json(self._failure)["reason"])
             try:
                 self._open()
             except BaseException:
                 self._close()
                 raise
+            self._failure.unlink(missing_ok=True)
             self.state, self.error = "running", None
             self._launch()
 
     def _check_version(self) -> None:
         path, current = self.folder / "pipeline.json", describe(self.graph)
         if path.exists():
-            if changes := differences(json.loads(path.read_text()), current):
+            if changes := differences(_read_json(path), current):
                 raise AnotherVersion(self.name, self.folder, changes)
         else:
-            path.write_text(json.dumps(current, indent=1))
+            self._disk.replace(path, json.dumps(current, indent=1).encode())
 
     def _open(self) -> None:
-        compiler = Compiler(self._spools, {}, Disk(self._around.fsync))
+        compiler = Compiler(self._spools, {}, self._disk)
         for queue in self.graph.queues.values():
             self._open_queue(queue, compiler)
         for stage in self.graph.stages:
@@ -188,7 +189,7 @@ class RunningPipeline:
         log.error("%s", self.error)
         record = {"stage": stage.name, "reason": str(self.error), "at": self._around.dispatcher.clock()}
         try:
-            self._failure.write_text(json.dumps(record))
+            self._disk.replace(self._failure, json.dumps(record).encode())
         except OSError as full:
             log.error("the failure of pipeline %r could not be recorded: %s", self.name, full)
         for each in self.stages:
@@ -267,3 +268,14 @@ class RunningPipeline:
             if not all(feeder.done for feeder in self.feeders) or self.rows_waiting:
                 return False
             return not any(self._around.dispatcher.busy(stage) for stage in self.stages)
+
+
+def _read_json(path: Path) -> Any:
+    text = path.read_text()
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise PenstockError(
+            f"{path} must be JSON as Penstock wrote it, got {text[:60]!r}: the pipeline is not started; "
+            "restore the file, or remove the pipeline's state to begin anew"
+        ) from error

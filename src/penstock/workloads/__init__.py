@@ -1,0 +1,1 @@
+"""Workloads that benches and the demo run."""
