@@ -59,6 +59,7 @@ class Spool:
         self._shelf = Shelf(self.name, self.path, disk, self._lock, self._room)
         self._outbox = Outbox(self._shelf, clock)
         self._cutter = Cutter(self.name, self.path, disk)
+        self._detached: set[str] = set()
         self._owner = OwnerLock(self.path)
         try:
             self.quarantined = self._recover(disk, quarantine)
@@ -179,15 +180,21 @@ class Spool:
         """
         with self._lock:
             self._shelf.check_open()
-            if consumer in self._shelf.readers:
+            if consumer in self._shelf.readers and consumer not in self._detached:
                 raise SpoolError(
                     f"consumers of spool {self.name!r} must have names of their own, got {consumer!r} twice: "
                     "each would miss rows that the other took"
                 )
+            self._detached.discard(consumer)
             reader = Consumer(consumer, self._shelf, self._cutter, position)
             self._shelf.readers[consumer] = reader
             self._shelf.unswept = True
             return reader
+
+    def detach(self, consumer: str) -> None:
+        """The consumer is away and comes back: what it has not released is kept until it subscribes again."""
+        with self._lock:
+            self._detached.add(consumer)
 
     def unsubscribe(self, consumer: str) -> None:
         """Segments are no longer kept for this consumer, not even those it has in flight.

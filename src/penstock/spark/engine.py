@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-import shutil
 import tempfile
 import time
 from collections.abc import Callable
@@ -127,11 +126,8 @@ class Engine:
 
     def cancel(self, name: str, *, forget: bool = False) -> None:
         """Ends a pipeline; `forget` removes its state too."""
-        running = self._running(name)
-        running.stop()
+        self._running(name).stop(forget=forget)
         del self._pipelines[name]
-        if forget:
-            shutil.rmtree(running.folder, ignore_errors=True)
 
     def _running(self, name: str) -> RunningPipeline:
         if name not in self._pipelines:
@@ -211,8 +207,14 @@ class Engine:
             return
         self._closed = True
         for running in tuple(self._pipelines.values()):
-            running.stop()
-        self._tell_decisions()
+            try:
+                running.stop()
+            except Exception:
+                log.exception("pipeline %r did not stop cleanly", running.name)
+        try:
+            self._tell_decisions()
+        except OSError as error:
+            log.warning("the last decisions could not be kept: %s", error)
         self._dispatcher.close()
         self._owner.release()
         if self._temporary is not None:

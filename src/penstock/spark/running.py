@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
+import shutil
 import threading
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -14,6 +17,7 @@ from penstock.errors import PenstockError
 from penstock.pipeline.pipeline import Pipeline
 from penstock.pipeline.sources import FromSpool, Replay
 from penstock.queues.disk import Disk
+from penstock.queues.errors import SpoolClosed
 from penstock.queues.spool import Spool
 from penstock.spark.blame import blame
 from penstock.spark.compile import Compiler, RunningStage
@@ -86,6 +90,7 @@ class RunningPipeline:
         self._around = around
         self._spools: dict[str, Spool] = {}
         self._own: list[Spool] = []
+        self._listeners: list[tuple[Spool, Callable[[], None]]] = []
         self._disk = Disk(around.fsync)
         self._lock = threading.RLock()
         self._stopping = threading.Lock()
@@ -168,7 +173,9 @@ class RunningPipeline:
                 dispatcher.submit(partial(self._start_query, stage))
                 continue
             for queue in stage.inputs.consumers:
-                self._spools[queue].add_listener(partial(dispatcher.changed, stage))
+                listener = partial(dispatcher.changed, stage)
+                self._spools[queue].add_listener(listener)
+                self._listeners.append((self._spools[queue], listener))
             dispatcher.add(stage)
         for feeder in self.feeders:
             feeder.start()
@@ -215,17 +222,19 @@ class RunningPipeline:
                 stage.paused = paused
                 self._around.dispatcher.changed(stage)
 
-    def stop(self) -> None:
-        """Lets running turns end, commits what they did, and closes the state."""
+    def stop(self, *, forget: bool = False) -> None:
+        """Lets running turns end, commits what they did, and closes the state; `forget` removes it."""
         with self._lock:
             failed = self.state == "failed"
             for stage in self.stages:
                 self._around.dispatcher.remove(stage)
-        self._stop_all()
+        self._stop_all(forget)
         if not failed:
             self.state = "stopped"
+        if forget:
+            shutil.rmtree(self.folder, ignore_errors=True)
 
-    def _stop_all(self) -> None:
+    def _stop_all(self, forget: bool = False) -> None:
         # Not under the lock: a turn that fails meanwhile must be able to say so.
         with self._stopping:
             for feeder in self.feeders:
@@ -236,18 +245,29 @@ class RunningPipeline:
                     stage.stop()
                 except Exception as error:
                     log.warning("stage %r did not stop cleanly: %s", stage.name, error)
-            self._close()
+            self._close(forget)
 
-    def _close(self) -> None:
+    def _close(self, forget: bool = False) -> None:
+        for spool, listener in self._listeners:
+            spool.remove_listener(listener)
         for stage in self.stages:
             if not isinstance(stage, NativeStage):
-                for queue in stage.inputs.consumers:
-                    if self._spools[queue] not in self._own:
-                        self._spools[queue].unsubscribe(stage.name)
+                self._leave(stage.name, stage.inputs.consumers, forget)
         for spool in self._own:
             spool.close()
-        self.stages, self.feeders, self._own = [], [], []
+        self.stages, self.feeders, self._own, self._listeners = [], [], [], []
         self._spools.clear()
+
+    def _leave(self, stage: str, queues: Iterable[str], forget: bool) -> None:
+        """A spool of the user's keeps what the stage has not read, unless it never comes back."""
+        for queue in queues:
+            spool = self._spools[queue]
+            if spool not in self._own:
+                with contextlib.suppress(SpoolClosed):
+                    if forget:
+                        spool.unsubscribe(stage)
+                    else:
+                        spool.detach(stage)
 
     def check(self, alive: frozenset[str]) -> None:
         """Looks after held queries: one that is not among the runs alive stops the pipeline."""
