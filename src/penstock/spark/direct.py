@@ -73,7 +73,7 @@ class DirectStage(StageBase):
         rows = self.inputs.rows_waiting
         self.books.waiting(rows, now)
         since = self.inputs.ready_since
-        if rows == 0 or since is None or self.paused:
+        if rows == 0 or since is None or not self.may_run:
             return None
         return self.base_view(rows, since, self.inputs.oldest_arrival or since)
 

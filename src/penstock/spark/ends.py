@@ -59,6 +59,12 @@ class QueueEnd:
     spool: Spool
     producer: str
 
+    @property
+    def is_full(self) -> bool:
+        """Whether the spool has a limit and has reached it: its consumers must catch up first."""
+        free = self.spool.free_bytes
+        return free is not None and free <= 0
+
     def write(self, result: Result, batch: int) -> Written:
         if not result.small:
             pending = self.spool.adopt_pending(result.files(), self.producer, batch, result.arrivals)

@@ -31,6 +31,7 @@ from penstock.spark.running import PipelineState, RunningPipeline, Surroundings
 from penstock.spark.session import build_session, prepare_session, session_warnings
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
 log = logging.getLogger("penstock")
@@ -46,7 +47,8 @@ class Engine:
 
     Without `state` everything lies in a temporary directory that goes with the engine; with it, a
     restart goes on where the last run ended. A session of the user's own is accepted; settings of
-    it that cost latency are warned of.
+    it that cost latency are warned of. A stage whose output queue holds `queue_limit_bytes` or more
+    gets no turn until the queue's consumers have caught up.
     """
 
     def __init__(
@@ -58,8 +60,10 @@ class Engine:
         policy: str | Policy = "fifo",
         consumption: str = "all",
         fsync: bool = False,
+        queue_limit_bytes: int | None = None,
         clock: Callable[[], float] = time.time,
     ):
+        _check_state(state)
         self.spark = spark or build_session(cores=slots)
         if spark is not None:
             for warning in session_warnings(spark):
@@ -74,7 +78,7 @@ class Engine:
         pool = slots or self.spark.sparkContext.defaultParallelism
         scheduler = Scheduler(chosen, pool, parse_consumption(consumption))
         self._dispatcher = Dispatcher(scheduler, clock)
-        self._around = Surroundings(self.spark, self._dispatcher, self.state, fsync)
+        self._around = Surroundings(self.spark, self._dispatcher, self.state, fsync, queue_limit_bytes)
         self._pipelines: dict[str, RunningPipeline] = {}
         self._told = 0.0
         self._closed = False
@@ -142,6 +146,10 @@ class Engine:
     def error(self, name: str) -> BaseException | None:
         """Why a pipeline failed."""
         return self._running(name).error
+
+    def dead_letters(self, name: str) -> pa.Table:
+        """A pipeline's bad and late rows so far: `dead_letter` (the reason) and `raw`."""
+        return self._running(name).dead_letters()
 
     def drain(self, timeout_seconds: float = 60.0) -> None:
         """Returns when nothing waits and no turn runs; a replay must end by itself for that."""
@@ -263,3 +271,11 @@ class Engine:
             path.replace(self.state / "decisions.1.jsonl")
         with path.open("a") as file:
             file.writelines(json.dumps(each.to_json()) + "\n" for each in fresh)
+
+
+def _check_state(state: str | Path | None) -> None:
+    if isinstance(state, str) and "://" in state:
+        raise PenstockError(
+            f"the state directory must be a path on this machine or mounted on it, got {state!r}: "
+            "queues are written and renamed as plain files"
+        )

@@ -116,7 +116,7 @@ class HeldStage(StageBase):
     def view(self, now: float) -> StageView | None:
         rows = self.inputs.rows_waiting
         self.books.waiting(rows, now)
-        if self.paused:
+        if not self.may_run:
             return None
         with self._lock:
             if self._grant is None and self._outstanding:

@@ -60,7 +60,7 @@ class NativeStage(StageBase):
         self._query.start()
 
     def view(self, now: float) -> StageView | None:
-        if self.paused:
+        if not self.may_run:
             return None
         with self._lock:
             if self._asking is not None:

@@ -13,6 +13,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+import pyarrow as pa
+import pyarrow.parquet as pq
+
 from penstock.errors import PenstockError
 from penstock.pipeline.pipeline import Pipeline
 from penstock.pipeline.sources import FromSpool, Replay
@@ -26,6 +29,7 @@ from penstock.spark.dispatcher import Dispatcher
 from penstock.spark.feeders import Feeder
 from penstock.spark.jvm import schema_from_ddl
 from penstock.spark.native import NativeStage
+from penstock.spark.results import DEAD_LETTER, RAW
 from penstock.spark.stage_base import Place
 from penstock.stages.fingerprint import describe, differences
 from penstock.stages.fuse import cut
@@ -73,6 +77,7 @@ class Surroundings:
     dispatcher: Dispatcher
     folder: Path
     fsync: bool
+    queue_limit_bytes: int | None = None
 
 
 class RunningPipeline:
@@ -153,7 +158,10 @@ class RunningPipeline:
             self._spools[queue.name] = spec.spool
             compiler.schemas[queue.name] = schema_from_ddl(spec.schema)
             return
-        limit = spec.limit_bytes if isinstance(spec, Replay) else None
+        # A loop has no limit: the stage that must empty its queue is the one that would wait for room.
+        limit = self._around.queue_limit_bytes if queue.loop_schema is None else None
+        if isinstance(spec, Replay):
+            limit = spec.limit_bytes
         folder = self.folder / "queues" / queue.name.split(".", 1)[1]
         spool = Spool(folder, name=queue.name, limit_bytes=limit, fsync=self._around.fsync)
         self._spools[queue.name] = spool
@@ -173,12 +181,17 @@ class RunningPipeline:
                 dispatcher.submit(partial(self._start_query, stage))
                 continue
             for queue in stage.inputs.consumers:
-                listener = partial(dispatcher.changed, stage)
-                self._spools[queue].add_listener(listener)
-                self._listeners.append((self._spools[queue], listener))
+                self._listen(self._spools[queue], stage)
+            if (output := self.graph.stage(stage.name).output) is not None:
+                self._listen(self._spools[output], stage)
             dispatcher.add(stage)
         for feeder in self.feeders:
             feeder.start()
+
+    def _listen(self, spool: Spool, stage: RunningStage) -> None:
+        listener = partial(self._around.dispatcher.changed, stage)
+        spool.add_listener(listener)
+        self._listeners.append((spool, listener))
 
     def _start_query(self, stage: NativeStage) -> None:
         try:
@@ -274,6 +287,18 @@ class RunningPipeline:
         for stage in tuple(self.stages):
             if not isinstance(stage, DirectStage):
                 stage.check(alive)
+
+    def dead_letters(self) -> pa.Table:
+        """All bad and late rows so far: `dead_letter` (the reason) and `raw`."""
+        tables = [
+            pq.read_table(spool.path / file)
+            for spool in self._own
+            if self.graph.queues[spool.name].dead_letters
+            for segment in spool.segments
+            for file in segment.files
+        ]
+        empty = pa.table({DEAD_LETTER: pa.array([], pa.string()), RAW: pa.array([], pa.string())})
+        return pa.concat_tables([empty, *tables])
 
     @property
     def rows_waiting(self) -> int:

@@ -103,9 +103,16 @@ def preset(cores: int) -> dict[str, Setting]:
 
 
 def build_session(
-    *, cores: int | None = None, settings: Mapping[str, str] | None = None, name: str = "penstock"
+    *,
+    cores: int | None = None,
+    settings: Mapping[str, str] | None = None,
+    name: str = "penstock",
+    checkpoints_on_files: bool = True,
 ) -> "SparkSession":
-    """A local session with the preset; `settings` override it. One session lives in a process at a time."""
+    """A local session with the preset; `settings` override it. One session lives in a process at a time.
+
+    Where checkpoints lie on HDFS or an object store, not on `file:` paths, Spark's own choice stays.
+    """
     from pyspark.sql import SparkSession
 
     slots = cores or os.cpu_count() or 1
@@ -114,6 +121,8 @@ def build_session(
     chosen = {key: setting.value for key, setting in preset(slots).items()}
     chosen |= {"spark.driver.extraClassPath": jar, "spark.executor.extraClassPath": jar}
     chosen |= {"spark.pyspark.python": sys.executable, "spark.pyspark.driver.python": sys.executable}
+    if not checkpoints_on_files:
+        del chosen[FILE_MANAGER]
     chosen |= dict(settings or {})
     for key, value in chosen.items():
         builder = builder.config(key, value)

@@ -78,6 +78,12 @@ class StageBase:
         if end is not None:
             end.show(output)
 
+    @property
+    def may_run(self) -> bool:
+        """Whether it is not paused and there is room for what a turn would write."""
+        end = self.destination.end
+        return not self.paused and not (isinstance(end, QueueEnd) and end.is_full)
+
     def result(self, frame: DataFrame, dating: Dating) -> Result:
         """The result of a turn, small or large by what the stage usually makes of its rows."""
         expected = max(dating.took.rows, 1) * max(self.books.selectivity, 0.01)
