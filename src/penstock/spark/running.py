@@ -29,6 +29,7 @@ from penstock.spark.dispatcher import Dispatcher
 from penstock.spark.feeders import Feeder
 from penstock.spark.jvm import schema_from_ddl
 from penstock.spark.native import NativeStage
+from penstock.spark.refusals import AnotherVersion, PipelineFailed, read_json
 from penstock.spark.results import DEAD_LETTER, RAW
 from penstock.spark.stage_base import Place
 from penstock.stages.fingerprint import describe, differences
@@ -41,32 +42,6 @@ if TYPE_CHECKING:
 log = logging.getLogger("penstock")
 
 PipelineState = Literal["running", "paused", "failed", "stopped"]
-
-
-class AnotherVersion(PenstockError):
-    """State on disk that belongs to a pipeline of the same name and another shape."""
-
-    def __init__(self, pipeline: str, folder: Path, changes: list[str]):
-        self.pipeline = pipeline
-        self.folder = folder
-        self.changes = changes
-        listed = "; ".join(changes)
-        super().__init__(
-            f"pipeline {pipeline!r} must be the one whose state lies in {folder}, but: {listed}. "
-            "It is not started: run the old version until its queues are empty, "
-            "or give the pipeline another name or state directory"
-        )
-
-
-class PipelineFailed(PenstockError):
-    """A pipeline that stopped at an error and was not told to go on."""
-
-    def __init__(self, pipeline: str, reason: str):
-        self.pipeline = pipeline
-        super().__init__(
-            f"pipeline {pipeline!r} stopped earlier: {reason}. Its queues are kept; mend the cause, then run "
-            f"`penstock resume` with its state directory, or submit it with resume=True"
-        )
 
 
 @dataclass(frozen=True)
@@ -110,7 +85,7 @@ class RunningPipeline:
             self.folder.mkdir(parents=True, exist_ok=True)
             self._check_version()
             if self._failure.exists() and not resume:
-                raise PipelineFailed(self.name, _read_json(self._failure)["reason"])
+                raise PipelineFailed(self.name, read_json(self._failure)["reason"])
             try:
                 self._open()
             except BaseException:
@@ -123,7 +98,7 @@ class RunningPipeline:
     def _check_version(self) -> None:
         path, current = self.folder / "pipeline.json", describe(self.graph)
         if path.exists():
-            if changes := differences(_read_json(path), current):
+            if changes := differences(read_json(path), current):
                 raise AnotherVersion(self.name, self.folder, changes)
         else:
             self._disk.replace(path, json.dumps(current, indent=1).encode())
@@ -313,14 +288,3 @@ class RunningPipeline:
             if not all(feeder.done for feeder in self.feeders) or self.rows_waiting:
                 return False
             return not any(self._around.dispatcher.busy(stage) for stage in self.stages)
-
-
-def _read_json(path: Path) -> Any:
-    text = path.read_text()
-    try:
-        return json.loads(text)
-    except ValueError as error:
-        raise PenstockError(
-            f"{path} must be JSON as Penstock wrote it, got {text[:60]!r}: the pipeline is not started; "
-            "restore the file, or remove the pipeline's state to begin anew"
-        ) from error
