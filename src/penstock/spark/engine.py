@@ -252,9 +252,7 @@ class Engine:
     def _look_after(self, running: RunningPipeline, alive: frozenset[str]) -> None:
         if running.state == "running":
             running.check(alive)
-        request = running.folder / "resume"
-        if running.state == "failed" and not running.stages and request.exists():
-            request.unlink()
+        if running.asked_to_resume:
             try:
                 running.start(resume=True)
             except PenstockError as error:

@@ -79,11 +79,23 @@ class RunningPipeline:
     def _failure(self) -> Path:
         return self.folder / "failed.json"
 
+    @property
+    def _request(self) -> Path:
+        """Made by `penstock resume`."""
+        return self.folder / "resume"
+
+    @property
+    def asked_to_resume(self) -> bool:
+        """Whether it failed, has stopped, and was told to go on."""
+        return self.state == "failed" and not self.stages and self._request.exists()
+
     def start(self, *, resume: bool = False) -> None:
         """Opens the state, recovers what a crash left, and lets the stages be scheduled."""
         with self._lock:
             self.folder.mkdir(parents=True, exist_ok=True)
             self._check_version()
+            resume = resume or self._request.exists()
+            self._request.unlink(missing_ok=True)
             if self._failure.exists() and not resume:
                 raise PipelineFailed(self.name, read_json(self._failure)["reason"])
             try:
