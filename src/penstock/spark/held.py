@@ -149,7 +149,7 @@ class HeldStage(StageBase):
 
     def _begin(self) -> None:
         if not self._query.started:
-            self._query.start()
+            self._query.start(ran_before=self.journal.entry.batch >= 0)
             return
         if self._watermark is not None:
             took = self._took()

@@ -57,7 +57,7 @@ class NativeStage(StageBase):
 
     def start(self) -> None:
         """Starts the query; it asks for a slot as soon as it has rows."""
-        self._query.start()
+        self._query.start(ran_before=self.journal.entry.batch >= 0)
 
     def view(self, now: float) -> StageView | None:
         if not self.may_run:

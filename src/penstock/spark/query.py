@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import threading
 import time
 from collections.abc import Callable
@@ -61,8 +62,9 @@ class HeldQuery:
     def started(self) -> bool:
         return self._query is not None
 
-    def start(self) -> None:
+    def start(self, *, ran_before: bool) -> None:
         """Starts the query. Its first batch comes without a grant."""
+        self._check_checkpoint(ran_before)
         session = self._frame.sparkSession
         writer = (
             self._frame.writeStream.foreachBatch(self._on_batch)
@@ -74,6 +76,19 @@ class HeldQuery:
             self._query = writer.start()
         self._run_id = str(self._query.runId)
         self._known.set()
+
+    def _check_checkpoint(self, ran_before: bool) -> None:
+        """A checkpoint without a batch is what a crash in the first one leaves: Spark refuses it, so it goes."""
+        checkpoint = self._settings.checkpoint
+        offsets = checkpoint / "offsets"
+        if offsets.is_dir() and any(path.name.isdigit() for path in offsets.iterdir()):
+            return
+        if ran_before:
+            raise PenstockError(
+                f"query {self._settings.name!r} must find its checkpoint in {checkpoint}, which has no batch: "
+                "its state is lost; restore the directory, or remove the pipeline's state to begin anew"
+            )
+        shutil.rmtree(checkpoint, ignore_errors=True)
 
     def _on_batch(self, frame: DataFrame, batch: int) -> None:
         self._known.wait()
