@@ -162,7 +162,7 @@ def backlog_of(plan: StreamPlan, now: float) -> Backlog:
     """How the backlog of a plan's source is known."""
     if plan.rate_rows_per_second:
         return RateBacklog(plan.rate_rows_per_second)
-    if len(plan.sources) == 1 and plan.sources[0].startswith("FileSource["):
+    if len(plan.sources) == 1 and not plan.capped and plan.sources[0].startswith("FileSource["):
         folder = plan.sources[0].removeprefix("FileSource[").removesuffix("]").removeprefix("file:")
         if Path(folder).is_dir():
             return FilesBacklog(Path(folder))

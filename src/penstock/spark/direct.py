@@ -92,7 +92,7 @@ class DirectStage(StageBase):
     def _run(self, grant: Grant, slices: Slices) -> None:
         batch = self.journal.entry.batch + 1
         took = turn_input(slices)
-        set_pool(self.place.session, self.name)
+        set_pool(self.place)
         result = self.result(self._frames.over(slices), Dating(took))
         written = self.write(result, batch)
         self._commit(batch, slices, written)

@@ -63,6 +63,7 @@ class Feeder:
         self._stopping = threading.Event()
         self._unpaused = threading.Event()
         self._unpaused.set()
+        self._first_batch = 0
         self._pace: Pace = (0, 0, 1.0)
         self.done = False
         self._thread = threading.Thread(target=self._run, name=f"penstock-replay-{spool.name}", daemon=True)
@@ -72,6 +73,9 @@ class Feeder:
         return self._table.schema
 
     def start(self) -> None:
+        last = self._spool.last_batch(PRODUCER)
+        self._first_batch = 0 if last is None else last + 1
+        self._pace = self._settle_pace(self._first_batch)
         self._thread.start()
 
     def pause(self, paused: bool) -> None:
@@ -87,9 +91,7 @@ class Feeder:
             self._thread.join(5)
 
     def _run(self) -> None:
-        last = self._spool.last_batch(PRODUCER)
-        batch = 0 if last is None else last + 1
-        self._pace = self._settle_pace(batch)
+        batch = self._first_batch
         due = self._clock()
         while not self._stopping.is_set():
             rows = self._rows(batch)
@@ -113,8 +115,9 @@ class Feeder:
         if path.exists():
             since, row, before = json.loads(path.read_text())
             pace = (since, row, before)
-            if before != each:
-                pace = (batch, row + round((batch - since) * before), each)
+            if before == each:
+                return pace
+            pace = (batch, row + round((batch - since) * before), each)
         Disk().replace(path, json.dumps(pace).encode())
         return pace
 

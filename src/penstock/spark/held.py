@@ -175,7 +175,7 @@ class HeldStage(StageBase):
 
     def _run(self, frame: DataFrame, batch: int) -> bool:
         served = self._grants.take_served()
-        set_pool(self.place.session, self.name)
+        set_pool(self.place)
         if batch <= self.journal.entry.batch:
             frame.write.format("noop").mode("overwrite").save()
             return self._grant is None
@@ -211,11 +211,14 @@ class HeldStage(StageBase):
             self._flush_since = self.now
         if not after.late_rows or not served:
             return written
-        self.books.late_rows += after.late_rows
         if self._late is None or self.destination.dead is None:
+            self.books.late_rows += after.late_rows
             return written
+        # Spark's figure counts groups and windows; only that there is something late is taken from it.
         late = self._late(self._merged(), self._query.late_threshold(batch))
-        return self.with_dead(written, self.destination.dead.write(self.result(late, result.dating), batch))
+        buried = self.destination.dead.write(self.result(late, result.dating), batch)
+        self.books.late_rows += buried.rows
+        return self.with_dead(written, buried)
 
     def _merged(self) -> Slices:
         merged: dict[str, Any] = {}

@@ -132,7 +132,7 @@ class NativeStage(StageBase):
             self._asking = None
 
     def _run(self, frame: DataFrame, batch: int) -> bool:
-        set_pool(self.place.session, self.name)
+        set_pool(self.place)
         again = batch <= self.journal.entry.batch
         result = self.result(frame, Dating(TurnInput()))
         if again:

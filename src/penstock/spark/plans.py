@@ -54,7 +54,9 @@ class StreamPlan:
     stateful: tuple[str, ...]
     watermark: SoleWatermark | None
     sources: tuple[str, ...]
-    rate_rows_per_second: int
+    rate_rows_per_second: int = 0
+    capped: bool = False
+    """Whether the source itself limits its batches, so that one may leave files behind."""
 
     @property
     def is_stateful(self) -> bool:
@@ -73,7 +75,9 @@ def read_plan(frame: "DataFrame") -> StreamPlan:
     stateful = tuple(stateful_nodes(root))
     # With two states in a row Spark passes the watermark on from one to the other: it is not ours to set.
     sole = SoleWatermark(column, float(delay) / 1000) if found and len(stateful) < 2 else None
-    return StreamPlan(stateful, sole, sources, int(rate or (sources == ("rate",))))
+    caps = ("maxFilesPerTrigger", "maxBytesPerTrigger")
+    capped = any(probe.sourceOption(analyzed, name, cap) for name in sources for cap in caps)
+    return StreamPlan(stateful, sole, sources, int(rate or (sources == ("rate",))), capped)
 
 
 def parse_plan(text: str) -> Node:

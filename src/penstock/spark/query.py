@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -78,14 +79,14 @@ class HeldQuery:
         self._known.set()
 
     def _check_checkpoint(self, ran_before: bool) -> None:
-        """A checkpoint without a batch is what a crash in the first one leaves: Spark refuses it, so it goes."""
+        """A checkpoint without a batch is left by a crash in the first: Spark refuses it, so it goes."""
         checkpoint = self._settings.checkpoint
         offsets = checkpoint / "offsets"
         if offsets.is_dir() and any(path.name.isdigit() for path in offsets.iterdir()):
             return
         if ran_before:
             raise PenstockError(
-                f"query {self._settings.name!r} must find its checkpoint in {checkpoint}, which has no batch: "
+                f"query {self._settings.name!r} must find its checkpoint in {checkpoint}, which has none: "
                 "its state is lost; restore the directory, or remove the pipeline's state to begin anew"
             )
         shutil.rmtree(checkpoint, ignore_errors=True)
@@ -117,7 +118,7 @@ class HeldQuery:
 
     def after_batch(self) -> AfterBatch:
         """Only while held."""
-        rows, late, watermark, flush = self._probe.afterBatch(self._execution)
+        rows, late, watermark, flush = map(int, self._probe.afterBatch(self._execution).split())
         return AfterBatch(rows, late, watermark / 1000, bool(flush))
 
     def late_threshold(self, batch: int) -> float:
@@ -160,13 +161,14 @@ class HeldQuery:
     def _committed(self, commits: Path) -> bool:
         return self._last_batch < 0 or (commits / str(self._last_batch)).exists()
 
-    @property
+    @cached_property
     def _execution(self) -> Any:
+        """The JVM's side of the query; looked up once, as each step there costs a round trip."""
         if self._query is None:
             raise PenstockError(f"query {self._settings.name!r} is not started")
         return self._query._jsq.streamingQuery()
 
-    @property
+    @cached_property
     def _probe(self) -> Any:
         return jvm(self._frame.sparkSession).penstock.StreamProbe
 

@@ -65,6 +65,7 @@ class RunningPipeline:
         self.folder = around.folder / pipeline.name
         self.state: PipelineState = "stopped"
         self.error: BaseException | None = None
+        self._failing = False
         self.stages: list[RunningStage] = []
         self.feeders: list[Feeder] = []
         self._around = around
@@ -129,6 +130,7 @@ class RunningPipeline:
                 session=self._around.session,
                 dispatcher=self._around.dispatcher,
                 failed=self._failed,
+                java_context=self._around.session.sparkContext._jsc,
             )
             place.folder.mkdir(parents=True, exist_ok=True)
             self.stages.append(compiler.compile(stage, place))
@@ -189,10 +191,11 @@ class RunningPipeline:
     def _failed(self, stage: RunningStage, error: BaseException) -> None:
         """The pipeline stops; the others go on. Called from the turn that failed."""
         with self._lock:
-            if self.state == "failed":
+            if self._failing or self.state == "failed":
                 return
-            self.state = "failed"
+            self._failing = True
         self.error = blame(self.graph.stage(stage.name), error, self._trial(stage))
+        self.state, self._failing = "failed", False
         log.error("%s", self.error)
         record = {"stage": stage.name, "reason": str(self.error), "at": self._around.dispatcher.clock()}
         try:

@@ -123,12 +123,14 @@ def build_session(
     builder = SparkSession.builder.master(f"local[{slots}]").appName(name)
     chosen = {key: setting.value for key, setting in preset(slots).items()}
     chosen |= {"spark.driver.extraClassPath": jar, "spark.executor.extraClassPath": jar}
-    chosen |= {"spark.pyspark.python": sys.executable, "spark.pyspark.driver.python": sys.executable}
     if not checkpoints_on_files:
         del chosen[FILE_MANAGER]
     chosen |= dict(settings or {})
     for key, value in chosen.items():
         builder = builder.config(key, value)
+    # Python operators run where Penstock runs, also when its environment is not activated.
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
     with _own_interrupts():
         session = builder.getOrCreate()
     session.sparkContext.setLogLevel("ERROR")

@@ -36,6 +36,7 @@ class Place:
     session: SparkSession
     dispatcher: Dispatcher
     failed: Callable[[Any, BaseException], None]
+    java_context: Any
 
 
 @dataclass(frozen=True)
@@ -139,6 +140,6 @@ class StageBase:
         )
 
 
-def set_pool(session: SparkSession, stage: str) -> None:
+def set_pool(place: Place) -> None:
     """Spark's own pool for the stage's jobs. Set at each turn: the setting sticks to the thread."""
-    session.sparkContext.setLocalProperty("spark.scheduler.pool", stage)
+    place.java_context.setLocalProperty("spark.scheduler.pool", place.name)

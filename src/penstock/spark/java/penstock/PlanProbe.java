@@ -8,6 +8,8 @@ import org.apache.spark.sql.catalyst.plans.logical.Project;
 import org.apache.spark.sql.catalyst.plans.logical.Repartition;
 import org.apache.spark.sql.catalyst.plans.logical.SubqueryAlias;
 import org.apache.spark.sql.catalyst.streaming.StreamingRelationV2;
+import org.apache.spark.sql.execution.streaming.runtime.StreamingRelation;
+import scala.Option;
 import scala.collection.Iterator;
 
 /** What the analysed plan of a stage says and its JSON does not. */
@@ -33,6 +35,11 @@ public class PlanProbe {
 
   /** An option of the plan's first streaming relation of that source name; "" if there is none. */
   public static String sourceOption(LogicalPlan plan, String source, String option) {
+    if (plan instanceof StreamingRelation) {
+      StreamingRelation relation = (StreamingRelation) plan;
+      Option value = relation.dataSource().options().get(option);
+      return relation.sourceName().equals(source) && !value.isEmpty() ? (String) value.get() : "";
+    }
     if (plan instanceof StreamingRelationV2) {
       StreamingRelationV2 relation = (StreamingRelationV2) plan;
       String value = relation.extraOptions().get(option);

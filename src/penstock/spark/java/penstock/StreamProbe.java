@@ -29,14 +29,15 @@ public class StreamProbe {
   }
 
   /** Rows read, rows dropped as late, the watermark in ms, and 1 if Spark wants a batch without data. */
-  public static long[] afterBatch(MicroBatchExecution query) {
+  public static String afterBatch(MicroBatchExecution query) {
     IncrementalExecution last = query.lastExecution();
     SparkPlan plan = last.executedPlan();
     // Spark does the same as soon as the callback returns: doing it now changes nothing, but tells.
     query.watermarkTracker().updateWatermark(plan);
     long watermark = query.watermarkTracker().currentWatermark();
-    long flush = wantsFlush(last, plan, watermark) ? 1 : 0;
-    return new long[] {rowsRead(plan), lateRows(plan), watermark, flush};
+    int flush = wantsFlush(last, plan, watermark) ? 1 : 0;
+    // One string: an array would cross to Python element by element.
+    return rowsRead(plan) + " " + lateRows(plan) + " " + watermark + " " + flush;
   }
 
   /** Windows up to `millis` are closed by the next batch itself; it never moves back. */
