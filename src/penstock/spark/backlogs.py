@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
-import threading
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
+from urllib.parse import unquote, urlparse
 
 from penstock.queues.segment import Arrivals
 from penstock.spark.query import AfterBatch, HeldQuery
@@ -99,16 +100,42 @@ class RateBacklog:
 
 
 class FilesBacklog:
-    """Files in a directory: a name that was not there at the last turn is new. Their rows are a guess."""
+    """Files in a directory: one that the query's own log does not name is new. Its rows are a guess."""
 
     listens = False
 
-    def __init__(self, folder: Path):
+    def __init__(self, folder: Path, log: Path):
+        """`log` is the source's folder in the query's checkpoint, which may not be there yet."""
         self._folder = folder
-        self._seen: dict[str, float] = {}
-        self._asked: dict[str, float] = {}
+        self._log = log
+        self._last_entry = -1
         self._rows_per_file = 1.0
-        self._lock = threading.Lock()
+        self._read = set(self._newly_read())
+
+    def waiting(self, now: float) -> Waiting:
+        fresh = [time for name, time in self._list().items() if name not in self._read]
+        return Waiting(round(len(fresh) * self._rows_per_file), min(fresh, default=now))
+
+    def look_again_at(self, now: float) -> float | None:
+        return now + FILE_POLL_SECONDS
+
+    def before(self, query: HeldQuery, now: float) -> float | None:
+        return None
+
+    def after(self, query: HeldQuery, batch: AfterBatch, now: float) -> TurnInput:
+        came = self._newly_read()
+        self._read.update(came)
+        if not came or not batch.rows_read:
+            return TurnInput()
+        self._rows_per_file = max(batch.rows_read / len(came), 1.0)
+        share, left = divmod(batch.rows_read, len(came))
+        rows = [share + (place < left) for place in range(len(came))]
+        pairs = zip(sorted(came.values()), rows, strict=True)
+        return TurnInput(tuple(Portion(count, Arrivals.at(at, count), at) for at, count in pairs if count))
+
+    def nothing_came(self) -> None:
+        """Names that Spark passes over, such as empty or unreadable ones, are not asked for again."""
+        self._read.update(self._list())
 
     def _list(self) -> dict[str, float]:
         with os.scandir(self._folder) as entries:
@@ -118,34 +145,21 @@ class FilesBacklog:
                 if entry.is_file() and not entry.name.startswith((".", "_"))
             }
 
-    def waiting(self, now: float) -> Waiting:
-        with self._lock:
-            self._asked = self._list()
-            fresh = [time for name, time in self._asked.items() if name not in self._seen]
-            return Waiting(round(len(fresh) * self._rows_per_file), min(fresh, default=now))
-
-    def look_again_at(self, now: float) -> float | None:
-        return now + FILE_POLL_SECONDS
-
-    def before(self, query: HeldQuery, now: float) -> float | None:
-        return None
-
-    def after(self, query: HeldQuery, batch: AfterBatch, now: float) -> TurnInput:
-        with self._lock:
-            fresh = {name: time for name, time in self._asked.items() if name not in self._seen}
-            self._seen.update(fresh)
-        if not fresh:
-            return TurnInput()
-        self._rows_per_file = max(batch.rows_read / len(fresh), 1.0)
-        share = batch.rows_read // len(fresh)
-        rows = [share + (place < batch.rows_read % len(fresh)) for place in range(len(fresh))]
-        pairs = zip(sorted(fresh.values()), rows, strict=True)
-        return TurnInput(tuple(Portion(count, Arrivals.at(came, count), came) for came, count in pairs))
-
-    def nothing_came(self) -> None:
-        """The files were read before, by an earlier run."""
-        with self._lock:
-            self._seen.update(self._asked)
+    def _newly_read(self) -> dict[str, float]:
+        """Names and times of the files in the log's entries since the last look."""
+        found: dict[str, float] = {}
+        last = self._last_entry
+        for path in self._log.glob("[0-9]*"):
+            number = int(path.name.split(".")[0])
+            if number <= self._last_entry:
+                continue
+            last = max(last, number)
+            for line in path.read_text().splitlines()[1:]:
+                entry = json.loads(line)
+                if entry["batchId"] > self._last_entry:
+                    found[Path(unquote(urlparse(entry["path"]).path)).name] = entry["timestamp"] / 1000
+        self._last_entry = last
+        return found
 
 
 class UnknownBacklog:

@@ -57,13 +57,12 @@ class Compiler:
         plan = read_plan(frame)
         destination = self._destination(stage, frame)
         inputs = self._inputs(stage, place, journal)
+        frames = partial(self._frames, stage, place)
         if plan.is_stateful:
             late = self._late(stage, place)
-            return HeldStage(place, destination, journal, inputs, books, frame, plan.watermark, late)
+            return HeldStage(place, destination, journal, inputs, books, frame, plan.watermark, late, frames)
         books.close()
-        return DirectStage(
-            place, destination, journal, inputs, lambda before: self._frames(stage, place, before)
-        )
+        return DirectStage(place, destination, journal, inputs, frames)
 
     def _native(self, stage: Stage, place: Place, journal: Journal) -> NativeStage:
         assert stage.native is not None
@@ -78,7 +77,7 @@ class Compiler:
             destination,
             journal,
             frame,
-            backlog_of(plan, place.dispatcher.clock()),
+            backlog_of(plan, settings, place.dispatcher.clock()),
             plan.watermark,
             settings,
         )
@@ -158,14 +157,14 @@ def native_frame(session: SparkSession, spec: Any, slots: int) -> DataFrame:
     )
 
 
-def backlog_of(plan: StreamPlan, now: float) -> Backlog:
+def backlog_of(plan: StreamPlan, settings: QuerySettings, now: float) -> Backlog:
     """How the backlog of a plan's source is known."""
     if plan.rate_rows_per_second:
         return RateBacklog(plan.rate_rows_per_second)
     if len(plan.sources) == 1 and not plan.capped and plan.sources[0].startswith("FileSource["):
         folder = plan.sources[0].removeprefix("FileSource[").removesuffix("]").removeprefix("file:")
         if Path(folder).is_dir():
-            return FilesBacklog(Path(folder))
+            return FilesBacklog(Path(folder), settings.checkpoint / "sources" / "0")
     return UnknownBacklog(now)
 
 

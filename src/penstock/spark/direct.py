@@ -51,6 +51,19 @@ class GrantedFrames:
         return frame_of(self._of_rows(self._java, self._plan), self._session)
 
 
+FramesBefore = Callable[[str | None], GrantedFrames]
+"""The frames of the operators before the one named, of all of them for None."""
+
+
+def runs(frames: GrantedFrames, slices: Slices) -> bool:
+    """Whether a job over these rows succeeds."""
+    try:
+        frames.over(slices).write.format("noop").mode("overwrite").save()
+    except Exception:
+        return False
+    return True
+
+
 class DirectStage(StageBase):
     """A stage whose turn is one batch job, committed by the replacement of its journal."""
 
@@ -60,9 +73,8 @@ class DirectStage(StageBase):
         destination: Destination,
         journal: Journal,
         inputs: QueueInputs,
-        frames: Callable[[str | None], GrantedFrames],
+        frames: FramesBefore,
     ):
-        """`frames(name)` are those of the operators before that one, of all of them for None."""
         super().__init__(place, destination, journal, "direct")
         self.inputs = inputs
         self._frames_before = frames
@@ -106,12 +118,7 @@ class DirectStage(StageBase):
 
     def runs_before(self, operator: str) -> bool:
         """Whether the operators before this one run on the rows of the turn that failed."""
-        try:
-            frame = self._frames_before(operator).over(self._failed_slices)
-            frame.write.format("noop").mode("overwrite").save()
-        except Exception:
-            return False
-        return True
+        return runs(self._frames_before(operator), self._failed_slices)
 
     def stop(self) -> None:
         """Nothing to stop: a stage without a turn is at rest."""

@@ -39,6 +39,7 @@ log = logging.getLogger("penstock")
 # Least seconds of a turn, warm, on a 2-core machine (`penstock bench turns`).
 FLOORS = FloorTable(direct=0.035, held=0.085)
 HOUSEKEEPING_SECONDS = 1.0
+STOP_SECONDS = 90.0
 DECISION_FILE_BYTES = 4_000_000
 
 
@@ -123,7 +124,11 @@ class Engine:
         """Goes on with a paused pipeline, or with one that failed."""
         running = self._running(name)
         if running.state == "failed":
-            wait_for(lambda: not running.stages, 30)
+            if not wait_for(lambda: not running.stages, STOP_SECONDS):
+                raise PenstockError(
+                    f"pipeline {name!r} must have stopped before it goes on, but a turn of it still runs: "
+                    "try again later"
+                )
             running.start(resume=True)
         else:
             running.pause(False)
@@ -250,7 +255,7 @@ class Engine:
             self._dispatcher.at(self._dispatcher.clock() + HOUSEKEEPING_SECONDS, self._keep_house)
 
     def _look_after(self, running: RunningPipeline, alive: frozenset[str]) -> None:
-        if running.state == "running":
+        if running.stages:
             running.check(alive)
         if running.asked_to_resume:
             try:

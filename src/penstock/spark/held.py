@@ -13,6 +13,7 @@ from penstock.queues.journal import Journal
 from penstock.scheduling.decisions import Grant
 from penstock.scheduling.stage_view import StageView
 from penstock.spark.bookkeeping import Outcome
+from penstock.spark.direct import FramesBefore, runs
 from penstock.spark.ends import Written
 from penstock.spark.inputs import QueueInputs, Slices, file_lines, turn_input
 from penstock.spark.jvm import jvm
@@ -79,12 +80,15 @@ class HeldStage(StageBase):
         frame: DataFrame,
         watermark: SoleWatermark | None,
         late: Late | None,
+        frames: FramesBefore,
     ):
         super().__init__(place, destination, journal, "held")
         self.inputs = inputs
         self._grants = books
         self._watermark = watermark
         self._late = late
+        self._frames_before = frames
+        self._last_took = TurnInput()
         self._lock = threading.RLock()
         self._grant: Grant | None = None
         self._seen_idle: Grant | None = None
@@ -181,7 +185,9 @@ class HeldStage(StageBase):
             return self._grant is None
         self._release_committed()
         took = self._took() if served else TurnInput()
-        result = self.result(frame, self._dating(took))
+        # Windows that a turn without rows brings out were completed by the turn before it.
+        self._last_took = took if served else self._last_took
+        result = self.result(frame, self._dating(self._last_took))
         written = self.write(result, batch)
         written = self._after(result, written, batch, served)
         self._commit(batch, served, written)
@@ -261,6 +267,10 @@ class HeldStage(StageBase):
             self._grant = None
         self.place.failed(self, error)
         self.place.dispatcher.finished(self)
+
+    def runs_before(self, operator: str) -> bool:
+        """Whether the operators before this one run on the rows of the turn that failed."""
+        return runs(self._frames_before(operator), self._merged())
 
     def check(self, alive: frozenset[str]) -> None:
         """Notices a query that has died, or that found nothing to do when it was granted a turn."""

@@ -50,6 +50,7 @@ class NativeStage(StageBase):
         # Released and not held: Spark looks for rows by itself, and the next batch asks for its slot.
         self._adrift = False
         self._seen_idle = False
+        self._last_took = TurnInput()
         self._look_at: float | None = None
         self._flush_due = False
         self._flush_since = 0.0
@@ -149,7 +150,8 @@ class NativeStage(StageBase):
             self._flush_since = self.now
         self.books.late_rows += after.late_rows
         if grant is not None and not again:
-            arrivals = replace(self._dating(), took=took).arrivals(result.held_table)
+            self._last_took = took if took.rows else self._last_took
+            arrivals = replace(self._dating(), took=self._last_took).arrivals(result.held_table)
             self.account(Outcome(batch, grant, took, took.rows, written.rows, visible_at), arrivals)
         self.place.dispatcher.finished(self)
         return not self._backlog.listens

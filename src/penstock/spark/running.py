@@ -208,7 +208,7 @@ class RunningPipeline:
 
     def _trial(self, stage: RunningStage) -> Any:
         """A test whether the operators before a given one run on the rows of the failed turn."""
-        return stage.runs_before if isinstance(stage, DirectStage) else None
+        return None if isinstance(stage, NativeStage) else stage.runs_before
 
     def pause(self, paused: bool) -> None:
         """Stops granting turns, or goes on; sources that Penstock plays stop too."""

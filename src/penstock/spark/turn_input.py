@@ -62,7 +62,8 @@ class TurnInput:
         before completed them, and this one only flushed.
         """
         steps = self._steps(column)
-        newest = self.arrivals.bins[-1][0] if self.portions else None
+        arrived = self.arrivals.bins
+        newest = arrived[-1][0] if arrived else None
         found = []
         for end in window_ends:
             arrival = next((at for reached, at in steps if reached >= end + delay_seconds), newest)
