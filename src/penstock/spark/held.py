@@ -159,7 +159,7 @@ class HeldStage(StageBase):
             took = self._took()
             greatest = took.greatest_event_time(self._watermark.column)
             if greatest is not None:
-                self._query.raise_watermark(greatest - self._watermark.delay_seconds)
+                self._query.raise_watermark(greatest, self._watermark.delay_seconds)
         with self._lock:
             adrift, self._adrift = self._adrift, False
         if not adrift:

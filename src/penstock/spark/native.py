@@ -107,7 +107,7 @@ class NativeStage(StageBase):
         if self._watermark is not None:
             greatest = self._backlog.before(self._query, self.now)
             if greatest is not None:
-                self._query.raise_watermark(greatest - self._watermark.delay_seconds)
+                self._query.raise_watermark(greatest, self._watermark.delay_seconds)
         with self._lock:
             self._released = True
         self._query.gate.release()

@@ -127,10 +127,12 @@ class HeldQuery:
         metadata = json.loads(offsets.read_text().splitlines()[1]) if offsets.exists() else {}
         return float(metadata.get("batchWatermarkMs", 0)) / 1000
 
-    def raise_watermark(self, seconds: float) -> None:
-        """Windows up to there leave with the next batch, not with the one after it. Only while held."""
+    def raise_watermark(self, greatest: float, delay_seconds: float) -> None:
+        """Windows that these rows complete leave with the next batch, not with the one after. While held."""
         if self.started:
-            self._probe.raiseWatermark(self._execution, int(seconds * 1000))
+            # In whole numbers, as Spark computes it: a millisecond less would cost a turn.
+            millis = round(greatest * 1e6) // 1000 - round(delay_seconds * 1000)
+            self._probe.raiseWatermark(self._execution, millis)
 
     def rate_start(self) -> float:
         """When the query's rate source began to count; negative if it has none."""
