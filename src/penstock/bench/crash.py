@@ -78,6 +78,7 @@ class Life:
     """One life of the worker, from its start to its end."""
 
     folder: Path
+    arguments: tuple[str, ...] = (str(ROWS_PER_SECOND),)
     started: float = field(default_factory=time.monotonic)
     first_turn_seconds: float | None = None
     rows: int = 0
@@ -87,7 +88,7 @@ class Life:
         self._lines: queue.SimpleQueue[str | None] = queue.SimpleQueue()
         with self._log.open("a") as log:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "penstock.bench.crash_worker", str(self.folder), str(ROWS_PER_SECOND)],
+                [sys.executable, "-m", "penstock.bench.crash_worker", str(self.folder), *self.arguments],
                 stdout=subprocess.PIPE,
                 stderr=log,
                 text=True,

@@ -43,7 +43,7 @@ def write_trace(folder: Path, lines: Iterable[str]) -> None:
 
 
 def crash_pipeline(folder: Path, rows_per_second: float) -> Pipeline:
-    """Text to rows with dead letters, then a fan-out: windows and deduplication with state, a projection without."""
+    """Text to rows, with dead letters; then windows and deduplication, with state, and a projection."""
     pipeline = Pipeline("crash")
     trace = sources.Replay(folder / "trace.parquet", rows_per_second, loop=False)
     parsed = pipeline.source("text", trace).parse("parse", SCHEMA)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from penstock.errors import PenstockError
@@ -20,8 +21,8 @@ ADVANCE_MILLIS = 100
 class Lane:
     """The turns of one query, counted at the end of its action.
 
-    A turn is what passes from the end of one action to the end of the next: the commit of the batch, the offsets
-    and the plan of the next one, its action. The query rests at the end of an action, inside its callback.
+    A turn lasts from the end of one action to the end of the next: the commit of the batch, the offsets and
+    the plan of the next one, its action. The query rests at the end of an action, inside its callback.
     """
 
     def __init__(self, rows_per_turn: int):
@@ -63,7 +64,7 @@ class Lane:
                     f"{turns} turns must end within {PATIENCE_SECONDS:g} s, but {len(self._ends)} did"
                 )
             ends = [begun, *self._ends]
-        return [after - before for before, after in zip(ends[:-1], ends[1:], strict=True)]
+        return [after - before for before, after in pairwise(ends)]
 
 
 def generated(session: SparkSession, rows_per_turn: int) -> DataFrame:

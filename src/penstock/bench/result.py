@@ -48,7 +48,7 @@ class Plot:
     """A picture: saved beside the JSON file as `<its name>-<name>.png`."""
 
     name: str
-    draw: Callable[[Figure], None]
+    draw: Callable[[Figure], object]
 
 
 @dataclass(frozen=True)

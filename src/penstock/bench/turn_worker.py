@@ -1,18 +1,16 @@
-"""One side of `bench turns` in a process of its own: a JVM has one SparkContext, and that one set of settings.
+"""One side of `bench turns` in a process of its own: a JVM has one SparkContext, with one set of settings.
 
-Reads one request a line, {"lane": NAME, "turns": N}, and answers with the seconds of each turn. Ends with its input.
+Asked {"lane": NAME, "turns": N}, it answers with the seconds of each turn.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
-import os
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from penstock.bench.lanes import QUERIES, Lane, generated
+from penstock.bench.workers import serve
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -82,12 +80,7 @@ def main() -> None:
     parser.add_argument("--folder", type=Path, required=True)
     asked = parser.parse_args()
     lanes = defaults_lanes(asked.folder) if asked.side == "defaults" else our_lanes(asked.folder)
-    print(json.dumps(sorted(lanes)), flush=True)
-    for line in sys.stdin:
-        request = json.loads(line)
-        print(json.dumps(lanes[request["lane"]].run(request["turns"])), flush=True)
-    # The queries rest in callbacks that nothing will wake.
-    os._exit(0)
+    serve(sorted(lanes), lambda asked: lanes[asked["lane"]].run(asked["turns"]))
 
 
 if __name__ == "__main__":

@@ -32,11 +32,13 @@ class RateClock:
         return self.created_ms + 1000 * seconds + math.floor(0.5 - 1000 / self.rows_per_second)
 
     def completed_at(self, window_end: float) -> float:
-        """When the first row at or after `window_end` becomes readable: no row of the window can follow it."""
+        """When the first row at or after `window_end` becomes readable: the window's frontier."""
         missing_ms = round(window_end * 1000) - self.last_event_ms(0)
         return (self.created_ms + 1000 * max(math.ceil(missing_ms / 1000), 1)) / 1000
 
-    def completed_between(self, window_seconds: int, begin: float, end: float) -> Iterator[tuple[float, float]]:
+    def completed_between(
+        self, window_seconds: int, begin: float, end: float
+    ) -> Iterator[tuple[float, float]]:
         """(end, completed at) of the tumbling windows that are completed from `begin` until before `end`."""
         first = self.created_ms // 1000 // window_seconds + 1
         number = max(first, math.floor(begin / window_seconds) - 1)

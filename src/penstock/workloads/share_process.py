@@ -36,9 +36,9 @@ class SideProcess:
     def __init__(self, side: str, seconds: float):
         self._side = side
         self._temporary = tempfile.TemporaryDirectory(prefix="penstock-share-", ignore_cleanup_errors=True)
-        self._log = Path(self._temporary.name) / "log"
-        folder = Path(self._temporary.name) / "work"
-        (folder / "tmp").mkdir(parents=True)
+        folder = Path(self._temporary.name)
+        (folder / "tmp").mkdir()
+        self._log = folder / "log"
         command = [sys.executable, "-m", WORKER, "--side", side, "--seconds", f"{seconds:g}"]
         with self._log.open("wb") as errors:
             self._process = subprocess.Popen(
@@ -81,7 +81,8 @@ class SideProcess:
 
     def _text(self, why: str) -> str:
         tail = "\n".join(self._log.read_text(errors="replace").splitlines()[-TAIL_LINES:])
-        return f"the side {self._side!r} must run to its end, but {why}: there are no figures of it.\n{tail}".strip()
+        text = f"the side {self._side!r} must run to its end, but {why}: there are no figures of it."
+        return f"{text}\n{tail}".strip()
 
     def close(self) -> None:
         """Ends the worker and its JVM at once, and removes their files."""
@@ -127,7 +128,9 @@ def _environment(folder: Path) -> dict[str, str]:
     }
 
 
-def run_side(run: ShareRun, seconds: float, *, on_tick: Callable[[ShareRun], None], tick_seconds: float) -> ShareRun:
+def run_side(
+    run: ShareRun, seconds: float, *, on_tick: Callable[[ShareRun], None], tick_seconds: float
+) -> ShareRun:
     """Runs a side for the warm-up and `seconds`, and fills `run`; `on_tick` is called about every tick."""
     ticked = time.monotonic()
     with SideProcess(run.side.key, run.warmup_seconds + seconds) as process:

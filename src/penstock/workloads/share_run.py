@@ -26,13 +26,13 @@ class Sample:
 
 @dataclass(frozen=True)
 class Score:
-    """Figures of a pipeline, or of a group of them, over a span of time."""
+    """Figures of a pipeline, or of a group of them: latencies over a span of time, rows since the start."""
 
     name: str
     target_seconds: float
     samples: tuple[Sample, ...]
     rows_done: int
-    backlog_rows: int
+    rows_due: int
 
     @property
     def results(self) -> int:
@@ -57,14 +57,29 @@ class Score:
         return quantile(self.latencies, 0.99)
 
     @property
+    def backlog_rows(self) -> int:
+        """Rows that could have been read and are not done."""
+        return max(self.rows_due - self.rows_done, 0)
+
+    @property
+    def share_done(self) -> float:
+        """Rows done, of those that could have been."""
+        return self.rows_done / self.rows_due if self.rows_due else math.nan
+
+    @property
     def share_in_time(self) -> float:
-        """Results within the target, of the windows that have one or should; not a number if none should yet."""
+        """Results within the target, of all that came or are overdue; not a number without any."""
         in_time = sum(not each.missing and not self._is_late(each) for each in self.samples)
         late = sum(self._is_late(each) for each in self.samples)
         return in_time / (in_time + late) if in_time + late else math.nan
 
     def _is_late(self, sample: Sample) -> bool:
         return sample.latency_seconds > self.target_seconds
+
+
+def ratio(one: float, other: float) -> float:
+    """How many times `other` goes into `one`; not a number where nothing can be said."""
+    return one / other if other > 0 else math.nan
 
 
 def total(name: str, scores: Sequence[Score]) -> Score:
@@ -74,7 +89,7 @@ def total(name: str, scores: Sequence[Score]) -> Score:
         scores[0].target_seconds,
         tuple(sample for score in scores for sample in score.samples),
         sum(score.rows_done for score in scores),
-        sum(score.backlog_rows for score in scores),
+        sum(score.rows_due for score in scores),
     )
 
 
@@ -97,7 +112,8 @@ class ShareRun:
     A window's latency runs from the moment at which the row that completes it is readable to the moment
     its result is at the sink. A result that is not there at the end counts with the time until then.
     Rows are done when the batch that read them has delivered its result: they are taken from the offsets
-    that Spark logs for every batch, in the same way on all sides.
+    that Spark logs for every batch, in the same way on all sides. They count from the start, warm-up
+    included: a side must not gain by working off in the measured time what it left lying before.
     """
 
     def __init__(self, side: Side, warmup_seconds: float, loads: Sequence[Load] = LOADS):
@@ -163,12 +179,12 @@ class ShareRun:
         end = self.ended_at or now
         begin = self.measured_from if end >= self.measured_from else self.started_at or end
         told = self._told[load.name]
-        rows_done = (told.seconds_read(end) - told.seconds_read(begin)) * load.rows_per_second
-        due = told.clock.due_rows(end) if told.clock else 0
-        backlog = due - told.seconds_read(end) * load.rows_per_second
-        return Score(load.name, load.target_seconds, self.samples(load, begin, end), rows_done, backlog)
+        rows_done = told.seconds_read(end) * load.rows_per_second
+        rows_due = told.clock.due_rows(end) if told.clock else 0
+        return Score(load.name, load.target_seconds, self.samples(load, begin, end), rows_done, rows_due)
 
     def scores(self, now: float = math.inf) -> list[Score]:
+        """Figures of each pipeline; a run that has ended needs no `now`."""
         return [self.score(load, now) for load in self.loads]
 
     def group(self, group: Group, now: float = math.inf) -> Score:

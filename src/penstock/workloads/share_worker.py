@@ -24,7 +24,7 @@ from penstock.workloads.shared_pool import LOADS, SLOTS, Load, side_named
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
-    from pyspark.sql.streaming import StreamingQuery
+    from pyspark.sql.streaming.query import StreamingQuery
 
 LOOK_SECONDS = 0.2
 
@@ -47,17 +47,25 @@ class Lines:
 class Sink:
     """Takes a pipeline's results and tells of them. The offsets of a batch are logged before it runs."""
 
-    def __init__(self, load: Load, checkpoint: Path, lines: Lines):
+    def __init__(self, load: Load, folder: Path, lines: Lines):
         self._load = load
-        self._checkpoint = checkpoint
+        self._folder = folder
         self._lines = lines
+        self._checkpoint: Path | None = None
+
+    def _logged(self, what: str) -> list[str]:
+        """The lines of a file in the query's checkpoint, which Spark writes; none before it has."""
+        if self._checkpoint is None:
+            self._checkpoint = next(self._folder.rglob("checkpoint"), None)
+        log = self._checkpoint / what if self._checkpoint else None
+        return log.read_text().splitlines() if log is not None and log.exists() else []
 
     def take(self, table: pa.Table, batch: int) -> None:
         from penstock.spark.results import window_ends
 
         at = time.time()
         windows = list(zip(window_ends(table), table["n"].to_pylist(), strict=True))
-        read = int((self._checkpoint / "offsets" / str(batch)).read_text().splitlines()[-1])
+        read = int(self._logged(f"offsets/{batch}")[-1])
         self._lines.tell("batch", pipeline=self._load.name, at=at, seconds_read=read, windows=windows)
 
     def collect(self, frame: DataFrame, batch: int) -> None:
@@ -66,9 +74,8 @@ class Sink:
 
     def created_ms(self) -> int | None:
         """When Spark created the source, as it keeps it for a restart; None before it has."""
-        log = self._checkpoint / "sources" / "0" / "0"
-        text = log.read_text().split("\n") if log.exists() else []
-        return int(text[1]) if len(text) > 1 and text[1] else None
+        lines = self._logged("sources/0/0")
+        return int(lines[1]) if len(lines) > 1 else None
 
 
 class Runner(Protocol):
@@ -90,12 +97,12 @@ class SparkRunner:
         self._queries: list[StreamingQuery] = []
 
     def start(self, load: Load, lines: Lines) -> Sink:
-        checkpoint = self._folder / "checkpoints" / load.name
-        sink = Sink(load, checkpoint, lines)
+        folder = self._folder / "queries" / load.name
+        sink = Sink(load, folder, lines)
         # A query takes the pool of the thread that starts it; with FIFO it means nothing.
         self._session.sparkContext.setLocalProperty("spark.scheduler.pool", load.name)
         writer = load.frame(self._session).writeStream.foreachBatch(sink.collect).queryName(load.name)
-        self._queries.append(writer.option("checkpointLocation", str(checkpoint)).start())
+        self._queries.append(writer.option("checkpointLocation", str(folder / "checkpoint")).start())
         return sink
 
     def error(self) -> str:
@@ -114,8 +121,7 @@ class PenstockRunner:
     def start(self, load: Load, lines: Lines) -> Sink:
         from penstock import sinks
 
-        checkpoint = self._state / load.name / "stages" / "source" / "checkpoint"
-        sink = Sink(load, checkpoint, lines)
+        sink = Sink(load, self._state / load.name, lines)
         frame = load.frame(self._engine.spark)
         self._engine.start(frame, sinks.Callback(sink.take), latency=load.target_seconds, name=load.name)
         return sink
@@ -165,7 +171,9 @@ def runner_for(side: str, folder: Path) -> Runner:
     if side == "spark":
         return SparkRunner(plain_session(settings), folder)
     if side == "tuned":
-        return SparkRunner(build_session(cores=SLOTS, settings=settings | {"spark.scheduler.mode": "FIFO"}), folder)
+        return SparkRunner(
+            build_session(cores=SLOTS, settings=settings | {"spark.scheduler.mode": "FIFO"}), folder
+        )
     if side == "fair":
         (folder / "pools.xml").write_text(pools(LOADS))
         settings |= {"spark.scheduler.allocation.file": f"file://{folder / 'pools.xml'}"}

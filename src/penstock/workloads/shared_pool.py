@@ -62,11 +62,11 @@ SIDES: dict[str, Side] = {
             "plain Spark",
             f"Spark's own settings and FIFO, with {SLOTS} shuffle partitions and without adaptive execution",
         ),
-        Side("tuned", "tuned Spark", "Penstock's session settings and FIFO, without its scheduler"),
+        Side("tuned", "tuned FIFO", "Penstock's session settings and FIFO, without its scheduler"),
         Side(
             "fair",
-            "tuned Spark, FAIR",
-            "Penstock's session settings and a FAIR pool for each query; urgent pools have ten times the weight",
+            "tuned FAIR",
+            "Penstock's session settings and a FAIR pool for each query, of ten times the weight if urgent",
         ),
         Side("penstock", "Penstock", "the same queries under Penstock's scheduler, policy fifo"),
     )
@@ -75,5 +75,7 @@ SIDES: dict[str, Side] = {
 
 def side_named(key: str) -> Side:
     if key not in SIDES:
-        raise PenstockError(f"a side must be one of {', '.join(SIDES)}, got {key!r}: there is no such way to run")
+        raise PenstockError(
+            f"a side must be one of {', '.join(SIDES)}, got {key!r}: there is no such way to run"
+        )
     return SIDES[key]

@@ -1,0 +1,1 @@
+"""What `penstock demo` shows: a live table, a picture and a report."""
