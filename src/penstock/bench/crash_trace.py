@@ -108,8 +108,8 @@ def compare(wanted: Outcome, got: Outcome) -> Comparison:
     """How the sinks differ from what they should hold."""
     lost = doubled = 0
     for want, have in ((wanted.each, got.each), (wanted.unique, got.unique), (wanted.bad, got.bad)):
-        lost += (Counter(want) - Counter(have)).total()  # type: ignore[arg-type]
-        doubled += (Counter(have) - Counter(want)).total()  # type: ignore[arg-type]
+        lost += (Counter(want) - Counter(have)).total()
+        doubled += (Counter(have) - Counter(want)).total()
     wrong = 0
     for key in wanted.windows.keys() | got.windows.keys():
         want_rows, have_rows = wanted.windows.get(key, []), got.windows.get(key, [])

@@ -140,6 +140,16 @@ class Consumer:
         with self._shelf.lock:
             return tuple((self._shelf.segments[seq], self._taken.get(seq, 0)) for seq in self._order)
 
+    def rows_to_segment_end(self, rows: int) -> int:
+        """`rows`, or as many more as it takes to end with a segment; all that wait if they are fewer."""
+        with self._shelf.lock:
+            whole = 0
+            for sequence in self._order:
+                if whole >= rows:
+                    break
+                whole += self._shelf.segments[sequence].rows - self._taken.get(sequence, 0)
+            return whole
+
     def take(
         self, rows: int | None, slice_dir: Path, *, key: Callable[[Segment], Any] | None = None
     ) -> tuple[Slice, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable
 from dataclasses import replace
@@ -25,6 +26,8 @@ from penstock.spark.turn_input import TurnInput
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+
+log = logging.getLogger("penstock")
 
 Late = Callable[[Slices, float], "DataFrame"]
 """The rows of a grant that come too late, given the watermark, as dead letters."""
@@ -145,7 +148,9 @@ class HeldStage(StageBase):
 
     def _cut(self, grant: Grant) -> None:
         """The rows of the turn, durable before Spark learns of them."""
-        slices = self.inputs.take(grant.rows)
+        # Rows of a segment may stand in any order of event time: the first part of a cut one would
+        # raise the watermark beyond rows of the second, which would then be late.
+        slices = self.inputs.take(grant.rows, whole_segments=True)
         number = max(self._unreleased, default=self.journal.entry.grant) + 1
         self.journal.write(self.journal.entry.with_grant(number, slices))
         self._unreleased[number] = slices
@@ -218,13 +223,20 @@ class HeldStage(StageBase):
         if not after.late_rows or not served:
             return written
         if self._late is None or self.destination.dead is None:
-            self.books.late_rows += after.late_rows
+            self._tell_of_late(after.late_rows)
             return written
         # Spark's figure counts groups and windows; only that there is something late is taken from it.
         late = self._late(self._merged(), self._query.late_threshold(batch))
         buried = self.destination.dead.write(self.result(late, result.dating), batch)
         self.books.late_rows += buried.rows
         return self.with_dead(written, buried)
+
+    def _tell_of_late(self, rows: int) -> None:
+        if self.books.late_rows == 0:
+            log.warning(
+                "stage %r drops rows that come after its watermark: the first %d now", self.name, rows
+            )
+        self.books.late_rows += rows
 
     def _merged(self) -> Slices:
         merged: dict[str, Any] = {}

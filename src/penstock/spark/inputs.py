@@ -36,12 +36,16 @@ class QueueInputs:
         times = [consumer.oldest_arrival for consumer in self.consumers.values()]
         return min((time for time in times if time is not None), default=None)
 
-    def take(self, rows: int) -> Slices:
-        """Exactly `rows` rows, if that many wait: from the queue that has waited longest first."""
+    def take(self, rows: int, *, whole_segments: bool = False) -> Slices:
+        """Exactly `rows` rows, if that many wait: from the queue that has waited longest first.
+
+        With `whole_segments` as many more as it takes to end with a segment.
+        """
         taken: dict[str, tuple[Slice, ...]] = {}
         by_age = sorted(self.consumers.items(), key=lambda item: item[1].oldest_published or float("inf"))
         for queue, consumer in by_age:
-            taken[queue] = consumer.take(rows, self.slice_dir) if rows > 0 else ()
+            wanted = consumer.rows_to_segment_end(rows) if whole_segments and rows > 0 else rows
+            taken[queue] = consumer.take(wanted, self.slice_dir) if wanted > 0 else ()
             rows -= sum(piece.rows for piece in taken[queue])
         return taken
 

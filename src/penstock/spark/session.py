@@ -79,6 +79,10 @@ def preset(cores: int) -> dict[str, Setting]:
         "spark.sql.streaming.stopTimeout": Setting(
             "20000", "a query that does not stop is an error, not a hang"
         ),
+        "spark.sql.ui.explainMode": Setting(
+            "simple", "Spark writes out the plan of every execution for its pages, and nobody reads it"
+        ),
+        "spark.sql.maxPlanStringLength": Setting("200", "as above"),
         "spark.sql.ui.retainedExecutions": Setting("5", "turns are many: keep few of them on the heap"),
         "spark.ui.retainedJobs": Setting("20", "as above"),
         "spark.ui.retainedStages": Setting("20", "as above"),

@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TextIO
 
-from penstock.workloads.shared_pool import LOADS, SLOTS, Load, side_named
+from penstock.workloads.shared_pool import LOADS, PARTITIONS, SLOTS, Load, side_named
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -136,7 +136,7 @@ def plain_session(settings: dict[str, str]) -> SparkSession:
     from pyspark.sql import SparkSession
 
     chosen = {
-        "spark.sql.shuffle.partitions": str(SLOTS),
+        "spark.sql.shuffle.partitions": str(PARTITIONS),
         "spark.sql.adaptive.enabled": "false",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
@@ -167,7 +167,7 @@ def pools(loads: Sequence[Load]) -> str:
 def runner_for(side: str, folder: Path) -> Runner:
     from penstock.spark.session import build_session
 
-    settings = {"spark.local.dir": str(folder / "local")}
+    settings = {"spark.local.dir": str(folder / "local"), "spark.sql.shuffle.partitions": str(PARTITIONS)}
     if side == "spark":
         return SparkRunner(plain_session(settings), folder)
     if side == "tuned":

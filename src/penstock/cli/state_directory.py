@@ -1,0 +1,84 @@
+"""What the commands may ask of a state directory, whether an engine runs on it or not."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from penstock.errors import PenstockError
+from penstock.scheduling.decisions import Decision, DecisionError, decision_from_json
+
+DEFAULT = Path("penstock-state")
+
+
+@dataclass(frozen=True)
+class StateDirectory:
+    """A directory that an engine keeps its state in."""
+
+    path: Path
+
+    def __post_init__(self) -> None:
+        if not self.path.is_dir():
+            raise PenstockError(
+                f"the state directory must exist, got {self.path}: name the one your engine was given, "
+                "with --state"
+            )
+
+    @property
+    def pipelines(self) -> list[str]:
+        """The names of those that have state here."""
+        return sorted(file.parent.name for file in self.path.glob("*/pipeline.json"))
+
+    def folder(self, pipeline: str) -> Path:
+        """Where a pipeline's state lies; refuses one that has none."""
+        if pipeline not in self.pipelines:
+            known = ", ".join(self.pipelines) or "none"
+            raise PenstockError(f"no pipeline {pipeline!r} has state in {self.path}, which knows: {known}")
+        return self.path / pipeline
+
+    def failure(self, pipeline: str) -> dict[str, Any] | None:
+        """Stage, reason and time of the error that stopped a pipeline; None if none did."""
+        path = self.folder(pipeline) / "failed.json"
+        if not path.exists():
+            return None
+        try:
+            return dict(json.loads(path.read_text()))
+        except ValueError:
+            # A full disk can have cut it short: that it is there says enough.
+            return {"stage": "unknown", "reason": "the reason could not be written"}
+
+    @property
+    def engine_process(self) -> str | None:
+        """The process id of the engine that runs on it; None if none does.
+
+        Asked by trying for the engine's own lock, for a moment and without keeping it.
+        """
+        try:
+            file = os.open(self.path / "lock", os.O_RDONLY | os.O_CLOEXEC)
+        except FileNotFoundError:
+            return None
+        try:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return os.pread(file, 32, 0).decode(errors="replace").strip() or "unknown"
+        finally:
+            os.close(file)
+        return None
+
+    def decisions(self) -> Iterator[Decision]:
+        """All decisions kept, oldest first. A line that a crash cut short is passed over."""
+        for name in ("decisions.1.jsonl", "decisions.jsonl"):
+            path = self.path / name
+            if not path.exists():
+                continue
+            with path.open(errors="replace") as lines:
+                for line in lines:
+                    try:
+                        yield decision_from_json(json.loads(line))
+                    except (ValueError, TypeError, KeyError, AttributeError, DecisionError):
+                        continue

@@ -1,0 +1,116 @@
+"""`penstock explain` reads the decisions of a state directory."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from penstock.cli.main import main
+from penstock.scheduling.decisions import Decision, Grant, Hold
+
+NOON = 1_700_000_000.0
+
+
+def grant(stage: str, seconds: float, waited: float, rows: int = 10) -> Grant:
+    return Grant(stage, rows, 1, NOON + seconds, waited, "came first")
+
+
+def hold(stage: str, seconds: float, reason: str = "needs 1 slot, 0 of 2 are free") -> Hold:
+    return Hold(reason, NOON + seconds, stage)
+
+
+@pytest.fixture
+def state(tmp_path: Path) -> Path:
+    """The state of an engine that has decided a little: the older decisions lie in a file of their own."""
+    keep(tmp_path / "decisions.1.jsonl", [grant("p.parse", 0, 0.1), hold("p.count", 1)])
+    keep(
+        tmp_path / "decisions.jsonl",
+        [
+            grant("p.parse", 2, 0.3),
+            hold("p.count", 3),
+            hold("p.count", 4, "needs 2 slots, 1 of 2 is free"),
+            grant("p.count", 5, 1.5, rows=1200),
+            hold("", 6, "no stage waits"),
+        ],
+    )
+    return tmp_path
+
+
+def keep(path: Path, decisions: list[Decision]) -> None:
+    path.write_text("".join(json.dumps(each.to_json()) + "\n" for each in decisions))
+
+
+def explained(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
+    assert main(["explain", *(str(argument) for argument in arguments)]) == 0
+    return capsys.readouterr().out
+
+
+def test_the_last_decisions_are_shown_and_all_are_counted(
+    state: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shown = explained(capsys, "--state", state, "-n", 2)
+    assert [line.split()[1:3] for line in shown.splitlines()[:2]] == [["grant", "p.count"], ["hold", "no"]]
+    assert shown.splitlines()[2] == ""
+    cells = [[cell.strip() for cell in line.split("│")[1:-1]] for line in shown.splitlines() if "│" in line]
+    assert cells == [
+        ["p.count", "1", "1,200", "1.500", "1.500", "needs 1 slot, 0 of 2 are free (2)"],
+        ["", "", "", "", "", "needs 2 slots, 1 of 2 is free (1)"],
+        ["p.parse", "2", "20", "0.200", "0.300", ""],
+    ]
+    assert shown.endswith("1 time no stage waited\n")
+
+
+@pytest.mark.parametrize("wanted", ["p.parse", "parse"])
+def test_one_stage_alone_by_its_full_or_its_short_name(
+    state: Path, wanted: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shown = explained(capsys, wanted, "--state", state)
+    assert "p.count" not in shown
+    assert shown.count("grant  p.parse") == 2
+
+
+def test_the_name_of_a_pipeline_means_all_its_stages(state: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    shown = explained(capsys, "p", "--state", state)
+    assert "grant  p.parse" in shown
+    assert "hold   p.count" in shown
+
+
+def test_a_line_that_a_crash_cut_short_is_passed_over(
+    state: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with (state / "decisions.jsonl").open("a") as file:
+        file.write('{"decision": "grant", "at": 17000{"decision": "hold"}\n{"decision": "gr')
+    assert explained(capsys, "--state", state).count("grant  ") == 3
+
+
+def refused(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
+    assert main(["explain", *(str(argument) for argument in arguments)]) == 2
+    return capsys.readouterr().err
+
+
+def test_an_unknown_stage_is_refused_and_the_known_ones_are_named(
+    state: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said = refused(capsys, "join", "--state", state)
+    assert said == f"penstock: no stage 'join' was decided on in {state}, of: p.count, p.parse\n"
+
+
+def test_a_directory_that_is_not_there_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    said = refused(capsys, "--state", tmp_path / "none")
+    assert said == (
+        f"penstock: the state directory must exist, got {tmp_path / 'none'}: "
+        "name the one your engine was given, with --state\n"
+    )
+
+
+def test_a_directory_without_decisions_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    said = refused(capsys, "--state", tmp_path)
+    assert said == (
+        f"penstock: no decision is kept in {tmp_path}: an engine writes them there as it runs, every second\n"
+    )
+
+
+def test_none_at_all_cannot_be_asked_for(state: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["explain", "--state", str(state), "-n", "0"])
+    assert "must be 1 or more, got 0" in capsys.readouterr().err

@@ -1,0 +1,100 @@
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from penstock.spark.plans import SoleWatermark, parse_plan, read_plan, stateful_nodes
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+LOGICAL = "org.apache.spark.sql.catalyst.plans.logical"
+
+
+def node(kind: str, children: int, **fields: Any) -> dict[str, Any]:
+    return {"class": f"{LOGICAL}.{kind}", "num-children": children, **fields}
+
+
+def test_a_plan_is_read_from_nodes_in_pre_order() -> None:
+    text = json.dumps(
+        [
+            node("Join", 2),
+            node("Aggregate", 1),
+            node("StreamingRelationV2", 0, sourceName="rate"),
+            node("Deduplicate", 1),
+            node("LocalRelation", 0),
+        ]
+    )
+    root = parse_plan(text)
+    assert (root.kind, [child.kind for child in root.children]) == ("Join", ["Aggregate", "Deduplicate"])
+    assert root.children[0].children[0].fields["sourceName"] == "rate"
+    assert root.children[1].children[0].children == ()
+    # The deduplication is over a table at rest, and so is one side of the join.
+    assert stateful_nodes(root) == ["Aggregate"]
+
+
+def test_a_node_that_is_not_known_to_keep_nothing_is_taken_to_keep_state() -> None:
+    text = json.dumps(
+        [node("Filter", 1), node("SomethingNew", 1), node("Project", 1), node("StreamingRelation", 0)]
+    )
+    assert stateful_nodes(parse_plan(text)) == ["SomethingNew"]
+
+
+@pytest.fixture
+def rate(spark: SparkSession) -> DataFrame:
+    return spark.readStream.format("rate").option("rowsPerSecond", 7).load()
+
+
+@pytest.mark.spark
+def test_a_filter_and_a_projection_keep_no_state(rate: DataFrame) -> None:
+    plan = read_plan(rate.filter("value > 3").selectExpr("value * 2 as v").union(rate.select("value")))
+    assert (plan.stateful, plan.is_stateful, plan.sources) == ((), False, ("rate", "rate"))
+    assert read_plan(rate.select("value")).rate_rows_per_second == 7
+
+
+@pytest.mark.spark
+def test_an_aggregation_keeps_state_and_has_the_watermark_of_its_column(rate: DataFrame) -> None:
+    from pyspark.sql import functions as F
+
+    counts = rate.withWatermark("timestamp", "250 milliseconds").groupBy(F.window("timestamp", "1 second"))
+    plan = read_plan(counts.count())
+    assert plan.stateful == ("Aggregate",)
+    assert plan.watermark == SoleWatermark("timestamp", 0.25)
+
+
+@pytest.mark.spark
+def test_the_watermark_is_nobodys_to_set_behind_a_filter_or_on_a_computed_column(rate: DataFrame) -> None:
+    from pyspark.sql import functions as F
+
+    some = rate.filter("value > 3").withWatermark("timestamp", "1 second")
+    later = rate.selectExpr("timestamp + INTERVAL 1 HOUR as t").withWatermark("t", "1 second")
+    assert read_plan(some.groupBy(F.window("timestamp", "1 second")).count()).watermark is None
+    assert read_plan(later.groupBy(F.window("t", "1 second")).count()).watermark is None
+
+
+@pytest.mark.spark
+def test_deduplication_keeps_state(rate: DataFrame) -> None:
+    assert read_plan(rate.dropDuplicates(["value"])).stateful == ("Deduplicate",)
+    timed = rate.withWatermark("timestamp", "1 second")
+    assert read_plan(timed.dropDuplicatesWithinWatermark(["value"])).is_stateful
+    assert read_plan(rate.select("value").distinct()).is_stateful
+
+
+@pytest.mark.spark
+def test_a_limit_keeps_state(rate: DataFrame) -> None:
+    assert read_plan(rate.limit(5)).is_stateful
+
+
+@pytest.mark.spark
+def test_a_join_keeps_state_between_two_streams_only(spark: SparkSession, rate: DataFrame) -> None:
+    names = spark.createDataFrame([(1, "one")], "value BIGINT, name STRING")
+    assert read_plan(rate.join(names, "value")).stateful == ()
+    assert read_plan(rate.join(names.groupBy("value").count(), "value")).stateful == ()
+    other = spark.readStream.format("rate").load().selectExpr("value", "timestamp as t")
+    plan = read_plan(
+        rate.withWatermark("timestamp", "1 second").join(other.withWatermark("t", "1 second"), "value")
+    )
+    assert plan.stateful == ("Join",)
+    assert plan.watermark is None
