@@ -1,5 +1,5 @@
-"""The session, engines and spools of the Spark tests serve here too."""
+"""Engines and spools of the Spark tests serve here too."""
 
-from tests.spark.conftest import engine, spark, spool, state
+from tests.spark.conftest import engine, spool, state
 
-__all__ = ["engine", "spark", "spool", "state"]
+__all__ = ["engine", "spool", "state"]

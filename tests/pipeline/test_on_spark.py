@@ -9,18 +9,6 @@ pytestmark = pytest.mark.spark
 SCHEMA = "reading STRING NOT NULL, value DOUBLE, box STRUCT<x: INT, y: INT>"
 
 
-@pytest.fixture(scope="module")
-def spark():
-    from pyspark.sql import SparkSession
-
-    ours = SparkSession.getActiveSession() is None
-    settings = {"spark.ui.enabled": "false", "spark.sql.shuffle.partitions": "1"}
-    session = SparkSession.builder.master("local[1]").config(map=settings).getOrCreate()
-    yield session
-    if ours:
-        session.stop()
-
-
 @pytest.fixture
 def readings():
     return Pipeline("p").source("readings", FakeSource())

@@ -1,4 +1,4 @@
-"""One Spark session for all Spark tests, engines on it, and a way to wait that never hopes."""
+"""Engines and spools for Spark tests, and a way to wait that never hopes."""
 
 from __future__ import annotations
 
@@ -34,15 +34,6 @@ def eventually(condition: Callable[[], bool], seconds: float = 30.0) -> None:
         if time.monotonic() > limit:
             pytest.fail(f"not so within {seconds:g} s")
         time.sleep(0.01)
-
-
-@pytest.fixture(scope="session")
-def spark() -> Iterator[SparkSession]:
-    from penstock.spark.session import build_session
-
-    session = build_session(cores=2)
-    yield session
-    session.stop()
 
 
 @pytest.fixture
