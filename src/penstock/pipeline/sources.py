@@ -18,7 +18,6 @@ class Rate:
     """Spark's own generator: columns `timestamp` and `value`, `rows_per_second` of them, for ever."""
 
     rows_per_second: int
-    partitions: int = 1
     native: ClassVar[bool] = True
 
     def __post_init__(self) -> None:

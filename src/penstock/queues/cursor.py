@@ -96,6 +96,16 @@ class Consumer:
         """Whether any row of a segment is not yet released."""
         return sequence in self._kept
 
+    def wants(self, sequence: int) -> bool:
+        """Whether any row of a segment is not yet committed."""
+        return sequence in self._kept and (
+            self._committed(self._shelf.segments[sequence]) < self._shelf.segments[sequence].rows
+        )
+
+    def tell(self) -> None:
+        """Wakes who waits for what this consumer has committed or released."""
+        self._shelf.listeners.tell()
+
     def leave(self) -> None:
         """Nothing waits any more, and nothing is kept for it (the spool calls this, under its lock)."""
         self._kept.clear()
@@ -215,6 +225,7 @@ class Consumer:
                     self._partial.pop(segment.sequence, None)
                     self._above.add(segment.sequence)
             self._raise_low()
+            self._shelf.make_room(done)
             return self.position
 
     def _committed(self, segment: Segment) -> int:

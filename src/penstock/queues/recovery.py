@@ -14,7 +14,7 @@ from penstock.queues.slices import checked_footer
 
 # A crash can only have hurt what was being written; older segments are checked by size alone.
 NEWEST_CHECKED = 8
-FOLDERS = ("segments", "data", "pending", "removed", "quarantine")
+FOLDERS = ("segments", "data", "pending", "removed", "quarantine", "consumers")
 
 
 @dataclass

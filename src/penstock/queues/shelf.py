@@ -23,6 +23,8 @@ class Reader(Protocol):
 
     def needs(self, sequence: int) -> bool: ...
 
+    def wants(self, sequence: int) -> bool: ...
+
     def leave(self) -> None: ...
 
 
@@ -48,6 +50,10 @@ class Shelf:
     rows: int = 0
     bytes: int = 0
     closed: bool = False
+    # Counted out of the room already, as every reader has committed them; still kept for some.
+    spared: set[int] = field(default_factory=set)
+    # Names that were subscribed in an earlier opening and are not back yet: nothing is removed before.
+    absent: set[str] = field(default_factory=set)
     # True while segments may lie here that every reader had released before it was subscribed.
     unswept: bool = False
 
@@ -72,6 +78,9 @@ class Shelf:
         """
         if not self.readers:
             return []
+        if self.absent:
+            self.unswept = True
+            return []
         if self.unswept:
             released, self.unswept = list(self.segments), False
         readers = self.readers.values()
@@ -94,12 +103,28 @@ class Shelf:
         self.bytes -= segment.bytes
         return segment
 
+    def make_room(self, sequences: Iterable[int]) -> None:
+        """Counts out what every reader has committed; the caller holds the lock.
+
+        A held stage keeps its last rows until its next turn, which never came if its producer waited
+        for their room.
+        """
+        for sequence in sequences:
+            if sequence not in self.segments or sequence in self.spared:
+                continue
+            if not any(reader.wants(sequence) for reader in self.readers.values()):
+                self.spared.add(sequence)
+                self.room.free(self.segments[sequence].bytes)
+
     def drop_data(self, removed: Iterable[Segment]) -> None:
         """Removes data files whose manifests are gone, and gives their room back."""
         for segment in removed:
             for file in segment.files:
                 self.disk.remove(self.path / file)
-            self.room.free(segment.bytes)
+            if segment.sequence in self.spared:
+                self.spared.discard(segment.sequence)
+            else:
+                self.room.free(segment.bytes)
 
     def bury(self, removed: Iterable[str], set_aside: Iterable[str]) -> None:
         """Takes up the numbers in the names of removed and set aside segments; outdated names go."""

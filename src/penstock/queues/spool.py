@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import logging
+import os
 import threading
 import time
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Self
+from urllib.parse import quote, unquote
 
 import pyarrow as pa
 
@@ -73,6 +75,7 @@ class Spool:
         for segment in found.segments:
             self._shelf.place(segment)
         self._shelf.bury(found.removed, found.set_aside)
+        self._shelf.absent = {unquote(name) for name in os.listdir(self.path / "consumers")}
         self._outbox.pending = found.pending
         self._room.occupy(self._shelf.bytes + sum(pending.bytes for pending in found.pending.values()))
         for error, _ in found.corrupt:
@@ -176,7 +179,8 @@ class Spool:
     def subscribe(self, consumer: str, position: Position = EARLIEST) -> Consumer:
         """A consumer that goes on from `position`.
 
-        Subscribe every consumer before any releases rows: segments are kept only for those subscribed.
+        Segments are kept for everyone who ever subscribed, until `unsubscribe`: after reopening nothing is
+        removed before all of them are back.
         """
         with self._lock:
             self._shelf.check_open()
@@ -186,10 +190,16 @@ class Spool:
                     "each would miss rows that the other took"
                 )
             self._detached.discard(consumer)
+            self._mark(consumer).touch()
+            self._shelf.absent.discard(consumer)
             reader = Consumer(consumer, self._shelf, self._cutter, position)
             self._shelf.readers[consumer] = reader
             self._shelf.unswept = True
             return reader
+
+    def _mark(self, consumer: str) -> Path:
+        """A file that outlives this opening: what the consumer has not read is kept until it is back."""
+        return self.path / "consumers" / quote(consumer, safe="")
 
     def detach(self, consumer: str) -> None:
         """The consumer is away and comes back: what it has not released is kept until it subscribes again."""
@@ -203,6 +213,8 @@ class Spool:
         """
         with self._lock:
             self._shelf.check_open()
+            self._mark(consumer).unlink(missing_ok=True)
+            self._shelf.absent.discard(consumer)
             reader = self._shelf.readers.pop(consumer, None)
             if reader is None:
                 return

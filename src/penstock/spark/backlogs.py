@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 from dataclasses import dataclass
@@ -35,6 +36,10 @@ class Backlog(Protocol):
 
     def look_again_at(self, now: float) -> float | None:
         """When something may have come, None if only a batch can tell."""
+        ...
+
+    def look(self) -> None:
+        """Finds out what has come, where that takes more than a clock."""
         ...
 
     def before(self, query: HeldQuery, now: float) -> float | None:
@@ -84,6 +89,9 @@ class RateBacklog:
         self._seconds_done = done
         return TurnInput(tuple(self._second(number) for number in range(first, done + 1)))
 
+    def look(self) -> None:
+        """Nothing to do: the clock tells."""
+
     def nothing_came(self) -> None:
         """Nothing to correct: the clock goes on."""
 
@@ -111,10 +119,16 @@ class FilesBacklog:
         self._last_entry = -1
         self._rows_per_file = 1.0
         self._read = set(self._newly_read())
+        self._fresh: list[float] = []
 
     def waiting(self, now: float) -> Waiting:
-        fresh = [time for name, time in self._list().items() if name not in self._read]
-        return Waiting(round(len(fresh) * self._rows_per_file), min(fresh, default=now))
+        return Waiting(round(len(self._fresh) * self._rows_per_file), min(self._fresh, default=now))
+
+    def look(self) -> None:
+        """Lists the folder, which may take a while: not to be done while others wait for a decision."""
+        listed = self._list()
+        self._read &= listed.keys()  # a file that is gone cannot wait, and Spark's log remembers it
+        self._fresh = [time for path, time in listed.items() if path not in self._read]
 
     def look_again_at(self, now: float) -> float | None:
         return now + FILE_POLL_SECONDS
@@ -125,6 +139,7 @@ class FilesBacklog:
     def after(self, query: HeldQuery, batch: AfterBatch, now: float) -> TurnInput:
         came = self._newly_read()
         self._read.update(came)
+        self._fresh = []
         if not came or not batch.rows_read:
             return TurnInput()
         self._rows_per_file = max(batch.rows_read / len(came), 1.0)
@@ -136,14 +151,16 @@ class FilesBacklog:
     def nothing_came(self) -> None:
         """Names that Spark passes over, such as empty or unreadable ones, are not asked for again."""
         self._read.update(self._list())
+        self._fresh = []
 
     def _list(self) -> dict[str, float]:
-        with os.scandir(self._folder) as entries:
-            return {
-                entry.name: entry.stat().st_mtime
-                for entry in entries
-                if entry.is_file() and not entry.name.startswith((".", "_"))
-            }
+        found = {}
+        for root, folders, names in os.walk(self._folder):
+            folders[:] = [name for name in folders if not name.startswith((".", "_"))]
+            for path in (os.path.join(root, name) for name in names if not name.startswith((".", "_"))):
+                with contextlib.suppress(FileNotFoundError):  # renamed or removed meanwhile
+                    found[path] = os.stat(path).st_mtime
+        return found
 
     def _newly_read(self) -> dict[str, float]:
         """Names and times of the files in the log's entries since the last look."""
@@ -157,7 +174,7 @@ class FilesBacklog:
             for line in path.read_text().splitlines()[1:]:
                 entry = json.loads(line)
                 if entry["batchId"] > self._last_entry:
-                    found[Path(unquote(urlparse(entry["path"]).path)).name] = entry["timestamp"] / 1000
+                    found[unquote(urlparse(entry["path"]).path)] = entry["timestamp"] / 1000
         self._last_entry = last
         return found
 
@@ -186,3 +203,6 @@ class UnknownBacklog:
 
     def nothing_came(self) -> None:
         """Nothing was thought to wait."""
+
+    def look(self) -> None:
+        """Nothing to do: only a batch can tell."""

@@ -105,7 +105,7 @@ class Compiler:
         dead = next(iter(stage.dead_letters.values()), None)
         buried = QueueEnd(self.spools[dead], stage.name) if dead is not None else None
         if stage.sink is not None:
-            return Destination(end_for(stage.sink.spec, stage.name), True, buried, splits)
+            return Destination(end_for(stage.sink.spec, stage.name, self.disk), True, buried, splits)
         assert stage.output is not None
         kept = [field for field in frame.schema.fields if not (splits and field.name in (DEAD_LETTER, RAW))]
         self.schemas[stage.output] = StructType(kept)

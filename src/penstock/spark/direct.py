@@ -97,8 +97,8 @@ class DirectStage(StageBase):
             self._run(grant, slices)
         except Exception as error:
             self._failed_slices = slices
-            self.books.abandoned(self.now)
-            self.place.failed(self, error)
+            self.fail(error)
+            return
         self.place.dispatcher.finished(self)
 
     def _run(self, grant: Grant, slices: Slices) -> None:

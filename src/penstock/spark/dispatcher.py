@@ -79,7 +79,9 @@ class Dispatcher:
             if stage.name in self._scheduler.running:
                 self._scheduler.finished(stage.name, self.clock())
                 self._timer_set.notify_all()
-            if self._stages.get(stage.name) is stage and not self._closed:
+            if self._stages.get(stage.name) is not stage:
+                self._scheduler.withdraw(stage.name)
+            elif not self._closed:
                 self._look_at(stage)
             self._grant_all()
 
@@ -88,10 +90,10 @@ class Dispatcher:
         with self._lock:
             return stage.name in self._scheduler.running or stage.view(self.clock()) is not None
 
-    def wait_for_end(self, stage: Schedulable, limit_seconds: float = 60.0) -> None:
-        """Returns when the stage is in no turn."""
+    def wait_for_end(self, stage: Schedulable, limit_seconds: float = 60.0) -> bool:
+        """Waits until the stage is in no turn; whether that came within the limit."""
         with self._timer_set:
-            self._timer_set.wait_for(lambda: stage.name not in self._scheduler.running, limit_seconds)
+            return self._timer_set.wait_for(lambda: stage.name not in self._scheduler.running, limit_seconds)
 
     def recent(self, stage: str | None, n: int) -> tuple[Decision, ...]:
         with self._lock:
@@ -105,7 +107,7 @@ class Dispatcher:
         """Calls `action` at `time`, in a thread of the pool's."""
         with self._timer_set:
             heapq.heappush(self._timers, (time, next(self._order), action))
-            self._timer_set.notify()
+            self._timer_set.notify_all()
 
     def submit(self, action: Callable[[], None]) -> None:
         with self._lock:
@@ -115,7 +117,7 @@ class Dispatcher:
     def close(self) -> None:
         with self._timer_set:
             self._closed = True
-            self._timer_set.notify()
+            self._timer_set.notify_all()
         self._clockwork.join(5)
         self._threads.shutdown(wait=True)
 

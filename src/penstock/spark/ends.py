@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 from collections.abc import Mapping
@@ -15,6 +16,7 @@ import pyarrow.parquet as pq
 from penstock.errors import PenstockError
 from penstock.pipeline import sinks
 from penstock.pipeline.endpoints import SinkSpec
+from penstock.queues.disk import Disk
 from penstock.queues.spool import Spool
 from penstock.spark.results import Result
 
@@ -67,7 +69,8 @@ class QueueEnd:
 
     def write(self, result: Result, batch: int) -> Written:
         if not result.small:
-            pending = self.spool.adopt_pending(result.files(), self.producer, batch, result.arrivals)
+            with result.files() as files:
+                pending = self.spool.adopt_pending(files, self.producer, batch, result.arrivals)
             return Written(pending.rows, ({"pending": pending.name},))
         table = result.table()
         if table.num_rows == 0:
@@ -86,24 +89,24 @@ class FolderEnd:
     folder: Path
     producer: str
     form: str
+    disk: Disk
 
     def write(self, result: Result, batch: int) -> Written:
         self.folder.mkdir(parents=True, exist_ok=True)
         if not result.small and self.form == "parquet":
-            return self._adopt(result.files(), batch)
+            with result.files() as files:
+                return self._adopt(files, batch)
         table = result.table()
         if table.num_rows == 0:
             return Written(0)
         hidden = self.folder / f".{self._stem(batch)}"
-        if self.form == "parquet":
-            pq.write_table(table, hidden)
-        else:
-            hidden.write_text("".join(_json_line(row) for row in table.to_pylist()))
-        return Written(table.num_rows, (self._output(hidden, f"{self._stem(batch)}{self._suffix}"),))
+        output = self._output(hidden, f"{self._stem(batch)}{self._suffix}")
+        self.disk.write(hidden, self._encoded(table))
+        return Written(table.num_rows, (output,))
 
     def show(self, output: Output) -> None:
         if os.path.exists(output["from"]):
-            os.replace(output["from"], output["to"])
+            self.disk.rename(Path(output["from"]), Path(output["to"]))
 
     @property
     def _suffix(self) -> str:
@@ -112,17 +115,31 @@ class FolderEnd:
     def _stem(self, batch: int) -> str:
         return f"{self.producer}-{batch:09d}"
 
+    def _encoded(self, table: pa.Table) -> bytes:
+        if self.form != "parquet":
+            return "".join(_json_line(row) for row in table.to_pylist()).encode()
+        buffer = io.BytesIO()
+        pq.write_table(table, buffer)
+        return buffer.getvalue()
+
     def _adopt(self, files: list[Path], batch: int) -> Written:
         rows, outputs = 0, []
         for number, file in enumerate(files):
             rows += pq.read_metadata(file).num_rows
             hidden = self.folder / f".{self._stem(batch)}-{number}"
-            os.replace(file, hidden)
             outputs.append(self._output(hidden, f"{self._stem(batch)}-{number}{self._suffix}"))
+            self.disk.move_in(file, hidden)
         return Written(rows, tuple(outputs))
 
     def _output(self, hidden: Path, name: str) -> Output:
-        return {"from": str(hidden), "to": str(self.folder / name)}
+        target = self.folder / name
+        if target.exists():
+            # A turn that is not in the journal can have shown nothing.
+            raise PenstockError(
+                f"sink {str(self.folder)!r} must not hold {name} before its turn, but does: "
+                "it is of another run, whose state is gone; move its files away, or give that run's state directory"
+            )
+        return {"from": str(hidden), "to": str(target)}
 
 
 @dataclass(frozen=True)
@@ -170,12 +187,12 @@ class FrameEnd:
         raise PenstockError("a function keeps nothing to be shown later")
 
 
-def end_for(spec: SinkSpec, producer: str) -> End:
+def end_for(spec: SinkSpec, producer: str, disk: Disk) -> End:
     """The end that writes to a sink as it was declared."""
     if isinstance(spec, sinks.Parquet):
-        return FolderEnd(Path(spec.path).absolute(), producer, "parquet")
+        return FolderEnd(Path(spec.path).absolute(), producer, "parquet", disk)
     if isinstance(spec, sinks.JsonLines):
-        return FolderEnd(Path(spec.path).absolute(), producer, "json")
+        return FolderEnd(Path(spec.path).absolute(), producer, "json", disk)
     if isinstance(spec, sinks.ToSpool):
         return QueueEnd(spec.spool, producer)
     if isinstance(spec, sinks.Callback | sinks.Console):

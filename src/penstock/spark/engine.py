@@ -9,9 +9,10 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 from penstock.errors import PenstockError
+from penstock.measure.turns import TurnRecord
 from penstock.pipeline.checks import FloorTable
 from penstock.pipeline.endpoints import SinkSpec
 from penstock.pipeline.latency import Duration
@@ -65,6 +66,8 @@ class Engine:
         clock: Callable[[], float] = time.time,
     ):
         _check_state(state)
+        chosen = policy_named(policy) if isinstance(policy, str) else policy
+        consumes = parse_consumption(consumption)
         self.spark = spark or build_session(cores=slots)
         if spark is not None:
             for warning in session_warnings(spark):
@@ -75,9 +78,8 @@ class Engine:
         )
         self.state = Path(state or self._temporary.name).absolute()  # type: ignore[union-attr]
         self._owner = OwnerLock(self.state)
-        chosen = policy_named(policy) if isinstance(policy, str) else policy
         pool = slots or self.spark.sparkContext.defaultParallelism
-        scheduler = Scheduler(chosen, pool, parse_consumption(consumption))
+        scheduler = Scheduler(chosen, pool, consumes)
         self._dispatcher = Dispatcher(scheduler, clock)
         self._around = Surroundings(self.spark, self._dispatcher, self.state, fsync, queue_limit_bytes)
         self._pipelines: dict[str, RunningPipeline] = {}
@@ -208,11 +210,9 @@ class Engine:
         """The last grants and holds, with their reasons."""
         return self._dispatcher.recent(stage, n)
 
-    def on_turn(self, listener: Callable[[Any], None]) -> None:
-        """Calls `listener` with every TurnRecord of what was submitted; one that fails is detached."""
-        for running in self._pipelines.values():
-            for stage in running.stages:
-                stage.records.append(listener)
+    def on_turn(self, listener: Callable[[TurnRecord], None]) -> None:
+        """Calls `listener` with the record of every turn from now on; one that fails is detached."""
+        self._around.listeners.append(listener)
 
     def stop(self) -> None:
         """Lets running turns end, then closes everything; the session stays."""
@@ -246,22 +246,22 @@ class Engine:
             return
         try:
             alive = queries_alive(self.spark)
+            self._tell_decisions()
             for running in tuple(self._pipelines.values()):
                 self._look_after(running, alive)
-            self._tell_decisions()
         except Exception as error:
             log.warning("housekeeping failed and is tried again: %s", error)
         finally:
             self._dispatcher.at(self._dispatcher.clock() + HOUSEKEEPING_SECONDS, self._keep_house)
 
     def _look_after(self, running: RunningPipeline, alive: frozenset[str]) -> None:
-        if running.stages:
-            running.check(alive)
-        if running.asked_to_resume:
-            try:
+        try:
+            if running.stages:
+                running.check(alive)
+            if running.asked_to_resume:
                 running.start(resume=True)
-            except PenstockError as error:
-                log.error("pipeline %r could not go on: %s", running.name, error)
+        except Exception as error:
+            log.error("pipeline %r could not be looked after: %s", running.name, error)
 
     def _tell_decisions(self) -> None:
         """Keeps the decisions where `penstock explain` finds them, at most two files of them."""

@@ -127,7 +127,7 @@ class Feeder:
         told = False
         while not self._stopping.is_set():
             try:
-                self._spool.append(stamped, producer=PRODUCER, arrivals=arrivals)
+                self._spool.append(stamped, producer=PRODUCER, arrivals=arrivals, timeout=FULL_WAIT_SECONDS)
                 return True
             except SpoolClosed:
                 return False

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import threading
 from collections.abc import Callable
 from dataclasses import replace
@@ -26,8 +25,6 @@ from penstock.spark.turn_input import TurnInput
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
-
-log = logging.getLogger("penstock")
 
 Late = Callable[[Slices, float], "DataFrame"]
 """The rows of a grant that come too late, given the watermark, as dead letters."""
@@ -197,11 +194,12 @@ class HeldStage(StageBase):
         written = self._after(result, written, batch, served)
         self._commit(batch, served, written)
         visible_at = self.reveal(written)
+        self.inputs.tell()
         with self._lock:
             grant, done = self._grant, not self._outstanding
             if grant is not None and not done:
                 return False
-            self._grant = None
+            self._grant, self._adrift = None, False
         if grant is None:
             self.place.dispatcher.changed(self)
             return True
@@ -223,20 +221,13 @@ class HeldStage(StageBase):
         if not after.late_rows or not served:
             return written
         if self._late is None or self.destination.dead is None:
-            self._tell_of_late(after.late_rows)
+            self.tell_of_late(after.late_rows)
             return written
         # Spark's figure counts groups and windows; only that there is something late is taken from it.
         late = self._late(self._merged(), self._query.late_threshold(batch))
         buried = self.destination.dead.write(self.result(late, result.dating), batch)
         self.books.late_rows += buried.rows
         return self.with_dead(written, buried)
-
-    def _tell_of_late(self, rows: int) -> None:
-        if self.books.late_rows == 0:
-            log.warning(
-                "stage %r drops rows that come after its watermark: the first %d now", self.name, rows
-            )
-        self.books.late_rows += rows
 
     def _merged(self) -> Slices:
         merged: dict[str, Any] = {}
@@ -274,11 +265,9 @@ class HeldStage(StageBase):
         self._grants.forget_below(done[-1] + 1)
 
     def fail(self, error: BaseException) -> None:
-        self.books.abandoned(self.now)
         with self._lock:
             self._grant = None
-        self.place.failed(self, error)
-        self.place.dispatcher.finished(self)
+        super().fail(error)
 
     def runs_before(self, operator: str) -> bool:
         """Whether the operators before this one run on the rows of the turn that failed."""
@@ -294,12 +283,15 @@ class HeldStage(StageBase):
         before, self._seen_idle = self._seen_idle, idle
         if idle is not None and before is idle:
             with self._lock:
-                self._grant = None
-                self._adrift = True
+                if self._grant is not idle:
+                    return
+                self._grant, self._adrift = None, True
             self.books.abandoned(self.now)
             self.place.dispatcher.finished(self)
 
     def stop(self) -> None:
-        # Spark flushes by itself once it is released, but would not after a restart.
-        self._query.stop(lambda: self._flush_due)
-        self._grants.close()
+        try:
+            # Spark flushes by itself once it is released, but would not after a restart.
+            self._query.stop(lambda: self._flush_due)
+        finally:
+            self._grants.close()

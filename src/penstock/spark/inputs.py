@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from penstock.errors import PenstockError
 from penstock.queues.cursor import Consumer, Position
 from penstock.queues.journal import Taken
 from penstock.queues.segment import Segment, Slice
@@ -56,6 +57,12 @@ class QueueInputs:
             order = {sequence: place for place, (sequence, _, _) in enumerate(entries)}
             rows = sum(count for _, _, count in entries)
             taken[queue] = self.consumers[queue].take(rows, self.slice_dir, key=partial(_place, order))
+            came = tuple((piece.segment.sequence, piece.start, piece.rows) for piece in taken[queue])
+            if sorted(came) != sorted(entries):
+                raise PenstockError(
+                    f"queue {queue!r} must still hold the rows granted before the stop, {entries}, "
+                    f"has {came}: the turn cannot be repeated; restore the segments, or remove the pipeline's state"
+                )
         return taken
 
     def commit(self, slices: Slices) -> dict[str, Position]:
@@ -65,9 +72,10 @@ class QueueInputs:
         for queue, pieces in slices.items():
             self.consumers[queue].release(pieces)
 
-    def give_back(self, slices: Slices) -> None:
-        for queue, pieces in slices.items():
-            self.consumers[queue].give_back(pieces)
+    def tell(self) -> None:
+        """Wakes producers that wait for room in these queues."""
+        for consumer in self.consumers.values():
+            consumer.tell()
 
 
 def _place(order: Mapping[int, int], segment: Segment) -> int:

@@ -86,6 +86,7 @@ class NativeStage(StageBase):
 
     def _look(self) -> None:
         self._look_at = None
+        self._backlog.look()
         self.place.dispatcher.changed(self)
 
     def turn(self, grant: Grant) -> None:
@@ -148,7 +149,8 @@ class NativeStage(StageBase):
             grant, self._grant = self._grant, None
             self._flush_due = after.wants_flush and not self._backlog.listens
             self._flush_since = self.now
-        self.books.late_rows += after.late_rows
+        if after.late_rows:
+            self.tell_of_late(after.late_rows)
         if grant is not None and not again:
             self._last_took = took if took.rows else self._last_took
             arrivals = replace(self._dating(), took=self._last_took).arrivals(result.held_table)
@@ -170,22 +172,21 @@ class NativeStage(StageBase):
         before, self._seen_idle = self._seen_idle, self._released and self._query.waits_for_data
         if before and self._seen_idle:
             with self._lock:
-                idle = self._released
-                self._released, self._grant = False, None
-                self._adrift = True
-            if idle:
-                self._backlog.nothing_came()
-                self.books.abandoned(self.now)
-                self.place.dispatcher.finished(self)
+                if not self._released:
+                    return
+                self._released, self._grant, self._adrift = False, None, True
+            self._backlog.nothing_came()
+            self.books.abandoned(self.now)
+            self.place.dispatcher.finished(self)
 
     def fail(self, error: BaseException) -> None:
-        self.books.abandoned(self.now)
         with self._lock:
             self._grant = None
-        self.place.failed(self, error)
-        self.place.dispatcher.finished(self)
+        super().fail(error)
 
     def stop(self) -> None:
+        # The gate first: a batch that comes now sees it open, or is seen below.
+        self._query.gate.open()
         with self._lock:
             asking = self._asking
         if asking is not None:

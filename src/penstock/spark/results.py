@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -60,11 +61,15 @@ class Result:
             self._table = self.frame.toArrow()
         return self._table
 
-    def files(self) -> list[Path]:
-        """Parquet files in the scratch directory, written by Spark's tasks."""
+    @contextmanager
+    def files(self) -> Iterator[list[Path]]:
+        """Parquet files written by Spark's tasks, to be moved away: their folder goes at the end."""
         folder = self.scratch / uuid.uuid4().hex
-        self.frame.write.parquet(str(folder))
-        return sorted(folder.glob("*.parquet"))
+        try:
+            self.frame.write.parquet(str(folder))
+            yield sorted(folder.glob("*.parquet"))
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
 
     @property
     def held_table(self) -> pa.Table | None:

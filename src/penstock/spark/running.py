@@ -8,7 +8,7 @@ import logging
 import shutil
 import threading
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from penstock.errors import PenstockError
+from penstock.measure.turns import TurnRecord
 from penstock.pipeline.pipeline import Pipeline
 from penstock.pipeline.sources import FromSpool, Replay
 from penstock.queues.disk import Disk
@@ -26,6 +27,7 @@ from penstock.spark.blame import blame
 from penstock.spark.compile import Compiler, RunningStage
 from penstock.spark.direct import DirectStage
 from penstock.spark.dispatcher import Dispatcher
+from penstock.spark.ends import QueueEnd
 from penstock.spark.feeders import Feeder
 from penstock.spark.jvm import schema_from_ddl
 from penstock.spark.native import NativeStage
@@ -53,6 +55,7 @@ class Surroundings:
     folder: Path
     fsync: bool
     queue_limit_bytes: int | None = None
+    listeners: list[Callable[[TurnRecord], None]] = field(default_factory=list)
 
 
 class RunningPipeline:
@@ -93,6 +96,10 @@ class RunningPipeline:
     def start(self, *, resume: bool = False) -> None:
         """Opens the state, recovers what a crash left, and lets the stages be scheduled."""
         with self._lock:
+            if self.stages:
+                raise PenstockError(
+                    f"pipeline {self.name!r} must have stopped before it starts, but runs: nothing changed"
+                )
             self.folder.mkdir(parents=True, exist_ok=True)
             self._check_version()
             resume = resume or self._request.exists()
@@ -131,6 +138,7 @@ class RunningPipeline:
                 dispatcher=self._around.dispatcher,
                 failed=self._failed,
                 java_context=self._around.session.sparkContext._jsc,
+                listeners=self._around.listeners,
             )
             place.folder.mkdir(parents=True, exist_ok=True)
             self.stages.append(compiler.compile(stage, place))
@@ -165,15 +173,13 @@ class RunningPipeline:
     def _launch(self) -> None:
         dispatcher = self._around.dispatcher
         for stage in self.stages:
-            if isinstance(stage, NativeStage):
-                dispatcher.add(stage)
-                dispatcher.submit(partial(self._start_query, stage))
-                continue
-            for queue in stage.inputs.consumers:
+            for queue in stage.inputs.consumers if not isinstance(stage, NativeStage) else ():
                 self._listen(self._spools[queue], stage)
-            if (output := self.graph.stage(stage.name).output) is not None:
-                self._listen(self._spools[output], stage)
+            if isinstance(stage.destination.end, QueueEnd):
+                self._listen(stage.destination.end.spool, stage)
             dispatcher.add(stage)
+            if isinstance(stage, NativeStage):
+                dispatcher.submit(partial(self._start_query, stage))
         for feeder in self.feeders:
             feeder.start()
 
@@ -194,7 +200,11 @@ class RunningPipeline:
             if self._failing or self.state == "failed":
                 return
             self._failing = True
-        self.error = blame(self.graph.stage(stage.name), error, self._trial(stage))
+        declared = self.graph.stage(stage.name)
+        try:
+            self.error = blame(declared, error, self._trial(stage))
+        except Exception:
+            self.error = blame(declared, error, None)
         self.state, self._failing = "failed", False
         log.error("%s", self.error)
         record = {"stage": stage.name, "reason": str(self.error), "at": self._around.dispatcher.clock()}
@@ -243,7 +253,8 @@ class RunningPipeline:
             for feeder in self.feeders:
                 feeder.stop()
             for stage in self.stages:
-                self._around.dispatcher.wait_for_end(stage)
+                while not self._around.dispatcher.wait_for_end(stage):
+                    log.warning("stage %r is still in a turn: its pipeline stops when that ends", stage.name)
                 try:
                     stage.stop()
                 except Exception as error:

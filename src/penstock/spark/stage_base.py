@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from penstock.errors import PenstockError
 from penstock.measure.turns import TurnKind, TurnRecord
@@ -14,8 +14,8 @@ from penstock.queues.journal import Journal
 from penstock.queues.segment import Arrivals
 from penstock.scheduling.stage_view import StageView
 from penstock.spark.bookkeeping import Books, Outcome
-from penstock.spark.dispatcher import Dispatcher
-from penstock.spark.ends import End, Output, QueueEnd, Written
+from penstock.spark.dispatcher import Dispatcher, Schedulable
+from penstock.spark.ends import End, FrameEnd, Output, QueueEnd, Written
 from penstock.spark.results import Dating, Result
 
 if TYPE_CHECKING:
@@ -37,6 +37,7 @@ class Place:
     dispatcher: Dispatcher
     failed: Callable[[Any, BaseException], None]
     java_context: Any
+    listeners: list[Callable[[TurnRecord], None]]
 
 
 @dataclass(frozen=True)
@@ -59,7 +60,6 @@ class StageBase:
         self.journal = journal
         self.paused = False
         self.books = Books(place.name, place.pipeline, kind, place.dispatcher.clock())
-        self.records: list[Callable[[TurnRecord], None]] = []
 
     @property
     def name(self) -> str:
@@ -79,11 +79,25 @@ class StageBase:
         if end is not None:
             end.show(output)
 
+    def fail(self, error: BaseException) -> None:
+        """The turn has failed: its pipeline stops, and its slots are free whatever happens."""
+        self.books.abandoned(self.now)
+        try:
+            self.place.failed(self, error)
+        finally:
+            self.place.dispatcher.finished(cast("Schedulable", self))
+
     @property
     def may_run(self) -> bool:
         """Whether it is not paused and there is room for what a turn would write."""
         end = self.destination.end
         return not self.paused and not (isinstance(end, QueueEnd) and end.is_full)
+
+    def tell_of_late(self, rows: int) -> None:
+        """Counts late rows that cannot be kept, and says so once."""
+        if self.books.late_rows == 0:
+            log.warning("stage %r drops rows that come after its watermark: %d now", self.name, rows)
+        self.books.late_rows += rows
 
     def result(self, frame: DataFrame, dating: Dating) -> Result:
         """The result of a turn, small or large by what the stage usually makes of its rows."""
@@ -116,14 +130,17 @@ class StageBase:
     def account(self, outcome: Outcome, arrivals: Arrivals) -> None:
         """Counts a turn in the books and tells whoever listens."""
         record = self.books.ended(outcome)
-        if self.destination.is_sink and outcome.rows_out:
-            self.books.arrived_at_sink(arrivals.scaled(outcome.rows_out), outcome.visible_at)
-        for listener in tuple(self.records):
+        # A function that takes the whole DataFrame does not tell how many rows it wrote: its input counts.
+        uncounted = isinstance(self.destination.end, FrameEnd)
+        rows = outcome.rows_in if uncounted else outcome.rows_out
+        if self.destination.is_sink and rows:
+            self.books.arrived_at_sink(arrivals.scaled(rows), outcome.visible_at)
+        for listener in tuple(self.place.listeners):
             try:
                 listener(record)
             except Exception:
                 log.exception("a listener to turn records failed and is detached")
-                self.records.remove(listener)
+                self.place.listeners.remove(listener)
 
     def base_view(
         self, rows: int, ready_since: float, oldest_arrival: float, flush: bool = False

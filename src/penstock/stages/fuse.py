@@ -113,6 +113,9 @@ class _Cutter:
             if not isinstance(node, Operator):
                 continue
             self.queued.update(each for each in node.inputs if not self._alike(each, node))
+            if node.dead_letters:
+                # A stage has one queue for dead letters, and a window needs it for its late rows.
+                self.queued.update(each for each in self._fused(node) if chains[each].stateful)
             self.queued.update(_crowded(node, {each: chains[each] for each in self._fused(node)}))
             above = [chains[each] for each in self._fused(node)]
             chains[name] = _Chain(

@@ -10,6 +10,7 @@ import org.apache.spark.sql.execution.datasources.PartitionDirectory;
 import org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat;
 import org.apache.spark.sql.types.StructType;
 import scala.Option;
+import scala.collection.immutable.Map;
 import scala.collection.immutable.Map$;
 import scala.collection.immutable.Nil$;
 import scala.collection.immutable.Seq;
@@ -28,7 +29,7 @@ public class GrantedFiles implements FileIndex {
   }
 
   /** Replaces the files. Only between turns: a stage never runs two at once. */
-  public final void grant(String[] paths, long[] sizes) {
+  private void grant(String[] paths, long[] sizes) {
     FileStatus[] files = new FileStatus[paths.length];
     long total = 0;
     for (int i = 0; i < paths.length; i++) {
@@ -55,8 +56,14 @@ public class GrantedFiles implements FileIndex {
 
   public HadoopFsRelation relation(SparkSession session, StructType schema) {
     return new HadoopFsRelation(
-        this, partitionSchema(), schema, Option.empty(), new ParquetFileFormat(),
-        Map$.MODULE$.empty(), session);
+        this, partitionSchema(), schema, Option.empty(), new ParquetFileFormat(), strict(), session);
+  }
+
+  /** Whatever the session says: a granted file that is missing or damaged is an error, never skipped. */
+  private static Map strict() {
+    Map none = (Map) Map$.MODULE$.empty();
+    Map missing = (Map) none.updated("ignoreMissingFiles", "false");
+    return (Map) missing.updated("ignoreCorruptFiles", "false");
   }
 
   public Seq rootPaths() {
