@@ -13,7 +13,7 @@ from penstock.queues.spool import Spool
 
 def test_a_journal_that_was_never_written_begins_before_the_first_turn(tmp_path: Path) -> None:
     entry = Journal(tmp_path / "journal.json", Disk()).entry
-    assert (entry.batch, entry.grant, entry.outstanding) == (-1, 0, ())
+    assert (entry.batch, entry.grant, entry.grants) == (-1, 0, {})
     assert entry.position("q") == Position()
 
 
@@ -29,7 +29,6 @@ def test_an_entry_comes_back_as_it_was_written(tmp_path: Path) -> None:
     Journal(tmp_path / "journal.json", Disk()).write(entry)
     again = Journal(tmp_path / "journal.json", Disk()).entry
     assert again == entry
-    assert again.outstanding == (4,)
 
 
 def test_a_crash_while_writing_leaves_the_entry_before(tmp_path: Path) -> None:

@@ -100,15 +100,26 @@ def test_a_hold_is_logged_when_its_reason_or_stage_changes() -> None:
     assert [decision.at for decision in log.recent()] == [1.0, 3.0, 5.0, 6.0, 7.0]
 
 
-def test_the_log_is_written_as_one_json_object_a_line() -> None:
+def test_decisions_are_written_as_json_objects() -> None:
+    assert grant().to_json() == {
+        "decision": "grant",
+        "at": NOON,
+        "stage": "a",
+        "rows": 1200,
+        "slots": 1,
+        "waited_seconds": 0.314,
+        "reason": "first",
+    }
+    hold = {"decision": "hold", "at": NOON, "stage": "", "reason": "no stage waits"}
+    assert Hold("no stage waits", NOON).to_json() == hold
+
+
+def test_the_log_gives_what_was_decided_after_a_moment() -> None:
     log = DecisionLog()
-    log.add(grant())
-    log.add(Hold("no stage waits", NOON))
-    assert list(log.json_lines()) == [
-        f'{{"decision": "grant", "at": {NOON}, "stage": "a", "rows": 1200, "slots": 1, '
-        '"waited_seconds": 0.314, "reason": "first"}',
-        f'{{"decision": "hold", "at": {NOON}, "stage": "", "reason": "no stage waits"}}',
-    ]
+    for at in (1.0, 2.0, 3.0):
+        log.add(Hold(f"reason {at}", at))
+    assert [decision.at for decision in log.since(1.0)] == [2.0, 3.0]
+    assert log.since(3.0) == ()
 
 
 def test_a_log_that_keeps_nothing_is_refused() -> None:

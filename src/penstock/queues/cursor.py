@@ -123,11 +123,6 @@ class Consumer:
             return self._shelf.segments[self._order[0]].published if self._order else None
 
     @property
-    def newest_published(self) -> float | None:
-        with self._shelf.lock:
-            return self._shelf.segments[self._order[-1]].published if self._order else None
-
-    @property
     def oldest_arrival(self) -> float | None:
         """The earliest arrival at the source among the waiting segments; None when nothing waits."""
         with self._shelf.lock:

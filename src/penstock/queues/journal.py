@@ -49,11 +49,6 @@ class Entry:
     def position(self, queue: str) -> Position:
         return self.positions.get(queue, EARLIEST)
 
-    @property
-    def outstanding(self) -> tuple[int, ...]:
-        """Grants given and not done: a crash came in between."""
-        return tuple(sorted(number for number in self.grants if number > self.grant))
-
     def with_grant(self, number: int, taken: Mapping[str, tuple[Slice, ...]]) -> Entry:
         """The same, with a grant about to run."""
         named = {

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import islice, takewhile
@@ -121,10 +120,6 @@ class DecisionLog:
     def since(self, time: float) -> tuple[Decision, ...]:
         """The decisions after `time`, oldest first."""
         return tuple(takewhile(lambda one: one.at > time, reversed(self._decisions)))[::-1]
-
-    def json_lines(self) -> Iterator[str]:
-        """All decisions, oldest first, each as one line of JSON (without the line break)."""
-        return (json.dumps(decision.to_json()) for decision in tuple(self._decisions))
 
 
 def decision_from_json(stored: Mapping[str, Any]) -> Decision:

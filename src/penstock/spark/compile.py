@@ -20,9 +20,9 @@ from penstock.spark.adopted import AdoptedQuery
 from penstock.spark.backlogs import Backlog, FilesBacklog, RateBacklog, UnknownBacklog
 from penstock.spark.direct import DirectStage, GrantedFrames
 from penstock.spark.ends import QueueEnd, end_for
-from penstock.spark.held import GrantBooks, HeldStage, Late
+from penstock.spark.held import GrantBooks, HeldParts, HeldStage, Late
 from penstock.spark.inputs import QueueInputs, Slices
-from penstock.spark.native import NativeStage
+from penstock.spark.native import NativeParts, NativeStage
 from penstock.spark.plans import StreamPlan, read_plan
 from penstock.spark.query import QuerySettings
 from penstock.spark.results import DEAD_LETTER, RAW
@@ -60,7 +60,8 @@ class Compiler:
         frames = partial(self._frames, stage, place)
         if plan.is_stateful:
             late = self._late(stage, place)
-            return HeldStage(place, destination, journal, inputs, books, frame, plan.watermark, late, frames)
+            parts = HeldParts(inputs, books, frame, plan.watermark, late, frames)
+            return HeldStage(place, destination, journal, parts)
         books.close()
         return DirectStage(place, destination, journal, inputs, frames)
 
@@ -72,15 +73,9 @@ class Compiler:
         settings = QuerySettings(place.name, place.folder / "checkpoint", place.slots, mode)
         plan = read_plan(frame)
         destination = self._destination(stage, frame)
-        return NativeStage(
-            place,
-            destination,
-            journal,
-            frame,
-            backlog_of(plan, settings, place.dispatcher.clock()),
-            plan.watermark,
-            settings,
-        )
+        backlog = backlog_of(plan, settings, place.dispatcher.clock())
+        parts = NativeParts(frame, settings, backlog, plan.watermark)
+        return NativeStage(place, destination, journal, parts)
 
     def _inputs(self, stage: Stage, place: Place, journal: Journal) -> QueueInputs:
         consumers: dict[str, Consumer] = {

@@ -137,7 +137,8 @@ class FolderEnd:
             # A turn that is not in the journal can have shown nothing.
             raise PenstockError(
                 f"sink {str(self.folder)!r} must not hold {name} before its turn, but does: "
-                "it is of another run, whose state is gone; move its files away, or give that run's state directory"
+                "it is of another run, whose state is gone; move its files away, "
+                "or give that run's state directory"
             )
         return {"from": str(hidden), "to": str(target)}
 

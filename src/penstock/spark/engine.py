@@ -28,8 +28,9 @@ from penstock.spark.dispatcher import Dispatcher
 from penstock.spark.feeders import wait_for
 from penstock.spark.query import queries_alive
 from penstock.spark.reports import SinkReport, StageReport
-from penstock.spark.running import PipelineState, RunningPipeline, Surroundings
+from penstock.spark.running import RunningPipeline
 from penstock.spark.session import build_session, prepare_session, session_warnings
+from penstock.spark.surroundings import PipelineState, Surroundings
 
 if TYPE_CHECKING:
     import pyarrow as pa

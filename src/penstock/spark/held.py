@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from penstock.errors import PenstockError
@@ -63,6 +63,18 @@ class GrantBooks:
             self._java.close(name)
 
 
+@dataclass(frozen=True)
+class HeldParts:
+    """What a held stage is made of: its queues, their grants, and what was read from its plan."""
+
+    inputs: QueueInputs
+    grants: GrantBooks
+    frame: DataFrame
+    watermark: SoleWatermark | None
+    late: Late | None
+    frames_before: FramesBefore
+
+
 class HeldStage(StageBase):
     """A stage whose turn is one batch of a streaming query.
 
@@ -70,24 +82,13 @@ class HeldStage(StageBase):
     are kept until then, and its second output is discarded.
     """
 
-    def __init__(
-        self,
-        place: Place,
-        destination: Destination,
-        journal: Journal,
-        inputs: QueueInputs,
-        books: GrantBooks,
-        frame: DataFrame,
-        watermark: SoleWatermark | None,
-        late: Late | None,
-        frames: FramesBefore,
-    ):
+    def __init__(self, place: Place, destination: Destination, journal: Journal, parts: HeldParts):
         super().__init__(place, destination, journal, "held")
-        self.inputs = inputs
-        self._grants = books
-        self._watermark = watermark
-        self._late = late
-        self._frames_before = frames
+        self.inputs = parts.inputs
+        self._grants = parts.grants
+        self._watermark = parts.watermark
+        self._late = parts.late
+        self._frames_before = parts.frames_before
         self._last_took = TurnInput()
         self._lock = threading.RLock()
         self._grant: Grant | None = None
@@ -99,7 +100,7 @@ class HeldStage(StageBase):
         self._unreleased: dict[int, Slices] = {}
         self._positions: dict[int, dict[str, Position]] = {}
         settings = QuerySettings(place.name, place.folder / "checkpoint", place.slots)
-        self._query = HeldQuery(frame, self._on_batch, settings)
+        self._query = HeldQuery(parts.frame, self._on_batch, settings)
         self._recover()
 
     def _recover(self) -> None:

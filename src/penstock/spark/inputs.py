@@ -61,7 +61,8 @@ class QueueInputs:
             if sorted(came) != sorted(entries):
                 raise PenstockError(
                     f"queue {queue!r} must still hold the rows granted before the stop, {entries}, "
-                    f"has {came}: the turn cannot be repeated; restore the segments, or remove the pipeline's state"
+                    f"has {came}: the turn cannot be repeated; restore the segments, "
+                    "or remove the pipeline's state"
                 )
         return taken
 

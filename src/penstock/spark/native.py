@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from penstock.errors import PenstockError
@@ -23,25 +23,26 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
+@dataclass(frozen=True)
+class NativeParts:
+    """What a native stage is made of: its query, and what is known of its source."""
+
+    frame: DataFrame
+    settings: QuerySettings
+    backlog: Backlog
+    watermark: SoleWatermark | None
+
+
 class NativeStage(StageBase):
     """A stage whose batches Spark cuts from its own source, at the moment of the grant.
 
     The first batch after a start, and any that comes without a grant, asks for its slot in the callback.
     """
 
-    def __init__(
-        self,
-        place: Place,
-        destination: Destination,
-        journal: Journal,
-        frame: DataFrame,
-        backlog: Backlog,
-        watermark: SoleWatermark | None,
-        settings: QuerySettings,
-    ):
+    def __init__(self, place: Place, destination: Destination, journal: Journal, parts: NativeParts):
         super().__init__(place, destination, journal, "held")
-        self._backlog = backlog
-        self._watermark = watermark
+        self._backlog = parts.backlog
+        self._watermark = parts.watermark
         self._lock = threading.RLock()
         self._asking: Gate | None = None
         self._asked_at = 0.0
@@ -54,7 +55,7 @@ class NativeStage(StageBase):
         self._look_at: float | None = None
         self._flush_due = False
         self._flush_since = 0.0
-        self._query = HeldQuery(frame, self._on_batch, settings)
+        self._query = HeldQuery(parts.frame, self._on_batch, parts.settings)
 
     def start(self) -> None:
         """Starts the query; it asks for a slot as soon as it has rows."""

@@ -47,7 +47,6 @@ class AfterBatch:
 
     rows_read: int
     late_rows: int
-    watermark_seconds: float
     wants_flush: bool
 
 
@@ -126,8 +125,8 @@ class HeldQuery:
 
     def after_batch(self) -> AfterBatch:
         """Only while held."""
-        rows, late, watermark, flush = map(int, self._probe.afterBatch(self._execution).split())
-        return AfterBatch(rows, late, watermark / 1000, bool(flush))
+        rows, late, flush = map(int, self._probe.afterBatch(self._execution).split())
+        return AfterBatch(rows, late, bool(flush))
 
     def late_threshold(self, batch: int) -> float:
         """The watermark by which `batch` judges its rows late: that of the batch before it."""

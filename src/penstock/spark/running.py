@@ -8,16 +8,14 @@ import logging
 import shutil
 import threading
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from penstock.errors import PenstockError
-from penstock.measure.turns import TurnRecord
 from penstock.pipeline.pipeline import Pipeline
 from penstock.pipeline.sources import FromSpool, Replay
 from penstock.queues.disk import Disk
@@ -26,7 +24,6 @@ from penstock.queues.spool import Spool
 from penstock.spark.blame import blame
 from penstock.spark.compile import Compiler, RunningStage
 from penstock.spark.direct import DirectStage
-from penstock.spark.dispatcher import Dispatcher
 from penstock.spark.ends import QueueEnd
 from penstock.spark.feeders import Feeder
 from penstock.spark.jvm import schema_from_ddl
@@ -34,28 +31,12 @@ from penstock.spark.native import NativeStage
 from penstock.spark.refusals import AnotherVersion, PipelineFailed, read_json
 from penstock.spark.results import DEAD_LETTER, RAW
 from penstock.spark.stage_base import Place
+from penstock.spark.surroundings import PipelineState, Surroundings
 from penstock.stages.fingerprint import describe, differences
 from penstock.stages.fuse import cut
 from penstock.stages.stage import Queue
 
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
 log = logging.getLogger("penstock")
-
-PipelineState = Literal["running", "paused", "failed", "stopped"]
-
-
-@dataclass(frozen=True)
-class Surroundings:
-    """What all pipelines of an engine share."""
-
-    session: SparkSession
-    dispatcher: Dispatcher
-    folder: Path
-    fsync: bool
-    queue_limit_bytes: int | None = None
-    listeners: list[Callable[[TurnRecord], None]] = field(default_factory=list)
 
 
 class RunningPipeline:

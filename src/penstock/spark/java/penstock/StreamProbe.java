@@ -28,7 +28,7 @@ public class StreamProbe {
     return ids.toString();
   }
 
-  /** Rows read, rows dropped as late, the watermark in ms, and 1 if Spark wants a batch without data. */
+  /** Rows read, rows dropped as late, and 1 if Spark wants a batch without data. */
   public static String afterBatch(MicroBatchExecution query) {
     IncrementalExecution last = query.lastExecution();
     SparkPlan plan = last.executedPlan();
@@ -37,7 +37,7 @@ public class StreamProbe {
     long watermark = query.watermarkTracker().currentWatermark();
     int flush = wantsFlush(last, plan, watermark) ? 1 : 0;
     // One string: an array would cross to Python element by element.
-    return rowsRead(plan) + " " + lateRows(plan) + " " + watermark + " " + flush;
+    return rowsRead(plan) + " " + lateRows(plan) + " " + flush;
   }
 
   /** Windows up to `millis` are closed by the next batch itself; it never moves back. */

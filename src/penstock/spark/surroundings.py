@@ -1,0 +1,28 @@
+"""What the pipelines of one engine share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from penstock.measure.turns import TurnRecord
+from penstock.spark.dispatcher import Dispatcher
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+PipelineState = Literal["running", "paused", "failed", "stopped"]
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """What all pipelines of an engine share."""
+
+    session: SparkSession
+    dispatcher: Dispatcher
+    folder: Path
+    fsync: bool
+    queue_limit_bytes: int | None = None
+    listeners: list[Callable[[TurnRecord], None]] = field(default_factory=list)
