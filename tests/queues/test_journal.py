@@ -2,13 +2,11 @@
 
 from pathlib import Path
 
-import pyarrow as pa
 import pytest
 
 from penstock.queues.cursor import Position
 from penstock.queues.disk import Disk
 from penstock.queues.journal import CorruptJournal, Entry, Journal
-from penstock.queues.spool import Spool
 
 
 def test_a_journal_that_was_never_written_begins_before_the_first_turn(tmp_path: Path) -> None:
@@ -52,15 +50,3 @@ def test_a_cut_journal_is_refused_with_its_path(tmp_path: Path, length: int) -> 
         Journal(path, Disk())
     assert refused.value.path == path
     assert str(refused.value).startswith(f"the journal {path} must be JSON as Penstock wrote it, got ")
-
-
-def test_a_detached_consumer_finds_the_rows_it_had_not_read(tmp_path: Path) -> None:
-    with Spool(tmp_path / "spool") as spool:
-        quick, slow = spool.subscribe("quick"), spool.subscribe("slow")
-        spool.append(pa.table({"x": [1, 2, 3]}))
-        spool.detach("slow")
-        taken = quick.take(None, tmp_path)
-        quick.commit(taken)
-        quick.release(taken)
-        assert slow.rows_waiting == 3
-        assert spool.subscribe("slow", slow.position).rows_waiting == 3

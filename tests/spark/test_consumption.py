@@ -5,7 +5,7 @@ import threading
 import pyarrow as pa
 import pytest
 from tests.spark.conftest import EngineFactory, SpoolFactory, eventually
-from tests.spark.streams import Kept, Turns, from_spool, readings, table
+from tests.spark.streams import Kept, Turns, from_spool, reading, readings, table
 
 from penstock import Engine, Pipeline, Spool, sinks
 from penstock.scheduling.decisions import Grant
@@ -115,3 +115,19 @@ def test_a_stage_whose_queue_is_full_waits_until_its_reader_has_caught_up(
     runs.drain()
     assert got.column("id") == list(range(50))
     assert _granted(runs) == ["p.fast", "p.slow"] * 5
+
+
+def test_a_full_queue_before_a_stage_with_state_is_emptied_turn_by_turn(
+    engine: EngineFactory, spool: SpoolFactory
+) -> None:
+    # A held stage keeps the files of its last turn: they must not count as taking up room.
+    source, got, runs = spool(), Kept(), engine(consumption="at-most-50", queue_limit_bytes=1)
+    pipeline = Pipeline("p")
+    stream = pipeline.source("readings", from_spool(source)).operator("fast", lambda frame: frame).queue()
+    counted = stream.window("per second", on="ts", size="1s", aggregate="count(*) as n")
+    counted.sink("out", got.sink())
+    runs.submit(pipeline)
+    rows = [reading(id, id / 50) for id in range(200)]
+    source.append(table([*rows, reading(200, 1000.0)]))
+    runs.drain()
+    assert sorted(got.column("n")) == [50, 50, 50, 50]

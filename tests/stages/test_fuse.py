@@ -276,3 +276,12 @@ def test_queues_tell_who_fills_and_who_reads_them(p, source):
 def test_a_pipeline_with_mistakes_is_not_cut(p, source):
     with pytest.raises(PipelineError, match=r"^pipeline 'p': it has no sink: no row would ever leave it$"):
         cut(p)
+
+
+def test_an_operator_with_dead_letters_does_not_share_the_stage_of_a_window(p, source):
+    window(source, "w").operator("check", same, dead_letters=True).sink("out", FakeSink())
+    assert shape(p) == {
+        "p.w": (("p.in",), ("w",), "p.w"),
+        "p.check": (("p.w",), ("check",), "p.check"),
+        "p.out": (("p.check",), (), "sink out"),
+    }
