@@ -177,7 +177,9 @@ class HeldStage(StageBase):
         try:
             return self._run(frame, batch)
         except Exception as error:
-            self.fail(error)
+            # Broken off by a stop it is no failure: the next start runs the batch again.
+            if not self._query.gate.is_open:
+                self.fail(error)
             raise
 
     def _run(self, frame: DataFrame, batch: int) -> bool:
@@ -195,6 +197,8 @@ class HeldStage(StageBase):
         written = self._after(result, written, batch, served)
         self._commit(batch, served, written)
         visible_at = self.reveal(written)
+        if served:
+            self._query.suit(frame, took.rows)
         self.inputs.tell()
         with self._lock:
             grant, done = self._grant, not self._outstanding

@@ -119,7 +119,9 @@ class NativeStage(StageBase):
             self._wait_for_grant()
             return self._run(frame, batch)
         except Exception as error:
-            self.fail(error)
+            # Broken off by a stop it is no failure: the next start runs the batch again.
+            if not self._query.gate.is_open:
+                self.fail(error)
             raise
 
     def _wait_for_grant(self) -> None:
@@ -146,6 +148,8 @@ class NativeStage(StageBase):
             visible_at = self.reveal(written)
         after = self._query.after_batch()
         took = self._backlog.after(self._query, after, self.now)
+        if after.rows_read:
+            self._query.suit(frame, after.rows_read)
         with self._lock:
             grant, self._grant = self._grant, None
             self._flush_due = after.wants_flush and not self._backlog.listens

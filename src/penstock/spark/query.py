@@ -22,10 +22,14 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
 PARTITIONS = "spark.sql.shuffle.partitions"
-# The watermark stands as a literal in the expressions of a stateful batch, so that generated code would be
-# compiled anew in each; interpreted, a batch takes a third less. Whole-stage code, which the rows go
-# through, stays generated.
-QUICK_BATCHES = {"spark.sql.codegen.factoryMode": "NO_CODEGEN"}
+CODE = "spark.sql.codegen.factoryMode"
+# The watermark stands as a literal in the expressions of a stateful batch, so that their code is compiled
+# anew for each: about 60 ms. Interpreted, a row costs about a microsecond more. (Whole-stage code has no
+# such literal, and stays generated.)
+INTERPRETED, GENERATED = "NO_CODEGEN", "FALLBACK"
+ROWS_WORTH_COMPILING = 30_000
+# How long a query that stops may go on with rows that keep coming.
+REST_SECONDS = 5.0
 
 # Spark clones the session's settings when a query starts; two starts must not mix theirs.
 _starting = threading.Lock()
@@ -62,6 +66,7 @@ class HeldQuery:
         self._query: StreamingQuery | None = None
         self._run_id: str | None = None
         self._last_batch = -1
+        self._code = INTERPRETED
         # The first batch may come before `start` has returned the query it belongs to.
         self._known = threading.Event()
 
@@ -79,7 +84,7 @@ class HeldQuery:
             .outputMode(self._settings.output_mode)
             .option("checkpointLocation", str(self._settings.checkpoint))
         )
-        wanted = {PARTITIONS: str(self._settings.partitions), **QUICK_BATCHES}
+        wanted = {PARTITIONS: str(self._settings.partitions), CODE: self._code}
         with _starting, _settings(session, wanted):
             self._query = writer.start()
         self._run_id = str(self._query.runId)
@@ -103,6 +108,14 @@ class HeldQuery:
         self._last_batch = batch
         if self._callback(frame, batch):
             self.gate.hold()
+
+    def suit(self, frame: DataFrame, rows: int) -> None:
+        """Lets batches after this one, of about as many rows, run with the kind of code that is cheaper."""
+        code = GENERATED if rows > ROWS_WORTH_COMPILING else INTERPRETED
+        if code != self._code:
+            # The batch's session is the query's own.
+            frame.sparkSession.conf.set(CODE, code)
+            self._code = code
 
     @property
     def error(self) -> BaseException | None:
@@ -150,21 +163,27 @@ class HeldQuery:
         return int(self._probe.rateSeconds(self._execution))
 
     def stop(self, wants_more: Callable[[], bool] = lambda: False, timeout_seconds: float = 30.0) -> None:
-        """Lets the last batch be committed, and one more if it wants that, then stops the query."""
+        """Lets the last batch be committed, and one more if it wants that, then stops the query.
+
+        If it can it waits until the query rests between two batches: one that is broken off runs again.
+        """
         query, self._run_id = self._query, None
         self.gate.open()
         if query is None or not query.isActive:
             return
+        begun = time.monotonic()
         commits = self._settings.checkpoint / "commits"
-        limit = time.monotonic() + timeout_seconds
-        while query.isActive and (wants_more() or not self._committed(commits)):
-            if time.monotonic() > limit:
+        while query.isActive and (wants_more() or not self._committed(commits) or not self.waits_for_data):
+            waited = time.monotonic() - begun
+            if waited > REST_SECONDS and not wants_more() and self._committed(commits):
+                break
+            if waited > timeout_seconds:
                 query.stop()
                 raise PenstockError(
                     f"query {self._settings.name!r} must commit batch {self._last_batch} within "
                     f"{timeout_seconds:g} s of its release, but did not: the next start runs it again"
                 )
-            time.sleep(0.005)
+            time.sleep(0.01)
         query.stop()
 
     def _committed(self, commits: Path) -> bool:

@@ -102,8 +102,7 @@ def preset(cores: int) -> dict[str, Setting]:
         "spark.driver.host": Setting("127.0.0.1", "nothing listens outside of this machine in local mode"),
         "spark.driver.bindAddress": Setting("127.0.0.1", "as above"),
         "spark.driver.extraJavaOptions": Setting(
-            "-XX:+UseSerialGC -Xss512k -XX:ReservedCodeCacheSize=256m -XX:TieredStopAtLevel=4 "
-            "-Dlog4j2.level=ERROR -XX:+IgnoreUnrecognizedVMOptions",
+            "-XX:+UseSerialGC -XX:ReservedCodeCacheSize=256m -Dlog4j2.level=ERROR",
             "on few cores the serial collector needs the least memory and no threads of its own",
         ),
     }
