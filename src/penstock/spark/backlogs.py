@@ -12,6 +12,7 @@ from urllib.parse import unquote, urlparse
 
 from penstock.queues.segment import Arrivals
 from penstock.spark.query import AfterBatch, HeldQuery
+from penstock.spark.rate_clock import RateClock
 from penstock.spark.turn_input import Portion, TurnInput
 
 FILE_POLL_SECONDS = 0.1
@@ -62,32 +63,33 @@ class RateBacklog:
 
     def __init__(self, rows_per_second: int):
         self._rate = rows_per_second
-        self._start: float | None = None
+        self._clock: RateClock | None = None
         self._seconds_done = 0
 
     def waiting(self, now: float) -> Waiting:
-        if self._start is None:
+        if self._clock is None:
             return Waiting(0, now)
-        whole = int(now - CLOCK_GRAIN_SECONDS - self._start) - self._seconds_done
-        return Waiting(max(whole, 0) * self._rate, self._start + self._seconds_done + 1)
+        seconds = self._clock.due_seconds(now - CLOCK_GRAIN_SECONDS) - self._seconds_done
+        return Waiting(max(seconds, 0) * self._rate, self._comes_at(self._clock, self._seconds_done + 1))
 
     def look_again_at(self, now: float) -> float | None:
-        if self._start is None:
+        if self._clock is None:
             return None
-        return self._start + max(int(now - self._start), self._seconds_done) + 1 + 2 * CLOCK_GRAIN_SECONDS
+        due = max(self._clock.due_seconds(now), self._seconds_done)
+        return self._comes_at(self._clock, due + 1) + 2 * CLOCK_GRAIN_SECONDS
 
     def before(self, query: HeldQuery, now: float) -> float | None:
-        if self._start is None:
+        if self._clock is None:
             return None
-        return self._last_event(int(now - CLOCK_GRAIN_SECONDS - self._start))
+        # To the millisecond: one less would leave Spark a watermark to catch up with, by a turn without rows.
+        return self._clock.last_event_ms(self._clock.due_seconds(now - CLOCK_GRAIN_SECONDS)) / 1000
 
     def after(self, query: HeldQuery, batch: AfterBatch, now: float) -> TurnInput:
-        if self._start is None:
-            self._start = query.rate_start()
+        clock = self._clock or RateClock(round(query.rate_start() * 1000), self._rate)
         done = query.rate_seconds()
         first = done - round(batch.rows_read / self._rate) + 1
-        self._seconds_done = done
-        return TurnInput(tuple(self._second(number) for number in range(first, done + 1)))
+        self._clock, self._seconds_done = clock, done
+        return TurnInput(tuple(self._second(clock, number) for number in range(first, done + 1)))
 
     def look(self) -> None:
         """Nothing to do: the clock tells."""
@@ -95,16 +97,13 @@ class RateBacklog:
     def nothing_came(self) -> None:
         """Nothing to correct: the clock goes on."""
 
-    def _second(self, number: int) -> Portion:
-        assert self._start is not None
-        came = self._start + number
-        ranges = {"timestamp": (came - 1, self._last_event(number))}
+    def _second(self, clock: RateClock, number: int) -> Portion:
+        came = self._comes_at(clock, number)
+        ranges = {"timestamp": (came - 1, clock.last_event_ms(number) / 1000)}
         return Portion(self._rate, Arrivals.at(came, self._rate), came, ranges)
 
-    def _last_event(self, second: int) -> float:
-        """The time stamp of the last row of that second, rounded down to Spark's milliseconds."""
-        assert self._start is not None
-        return self._start + second - 1 / self._rate - 0.001
+    def _comes_at(self, clock: RateClock, second: int) -> float:
+        return clock.created_ms / 1000 + second
 
 
 class FilesBacklog:
