@@ -114,13 +114,13 @@ class Life:
             if line is None:
                 raise WorkerEnded(f"it ended with code {self._process.wait()}", self._log)
             self._note(line)
-            if line.split()[0] == word:
+            if line.split()[:1] == [word]:
                 return
 
     def _note(self, line: str) -> None:
-        said, *rest = line.split()
-        if said == "turn":
-            self.rows = int(rest[0])
+        words = line.split()
+        if len(words) == 2 and words[0] == "turn":
+            self.rows = int(words[1])
             if self.first_turn_seconds is None:
                 self.first_turn_seconds = time.monotonic() - self.started
 

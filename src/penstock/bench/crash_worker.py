@@ -104,6 +104,12 @@ def _dead_letters(folder: Path) -> Counter[str]:
     return letters
 
 
+def say(words: str) -> None:
+    """One line in one write: turns end in several threads."""
+    sys.stdout.write(words + "\n")
+    sys.stdout.flush()
+
+
 def main(folder: Path, rows_per_second: float) -> None:
     """Runs until the trace has been played and all of it is in the sinks, or until it is killed."""
     logging.basicConfig(level=logging.WARNING)
@@ -112,15 +118,15 @@ def main(folder: Path, rows_per_second: float) -> None:
     def tell(record: TurnRecord) -> None:
         nonlocal taken
         taken += record.rows_in if record.stage == "crash.parse" else 0
-        print("turn", taken, flush=True)
+        say(f"turn {taken}")
 
-    print("opening", flush=True)
+    say("opening")
     with Engine(state=folder / "state", slots=2, consumption=CONSUMPTION) as engine:
-        print("submitting", flush=True)
+        say("submitting")
         engine.submit(crash_pipeline(folder, rows_per_second))
         engine.on_turn(tell)
         engine.drain(DRAIN_SECONDS)
-    print("drained", flush=True)
+    say("drained")
 
 
 if __name__ == "__main__":
