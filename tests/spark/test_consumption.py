@@ -125,7 +125,7 @@ def test_a_full_queue_before_a_stage_with_state_is_emptied_turn_by_turn(
     pipeline = Pipeline("p")
     stream = pipeline.source("readings", from_spool(source)).operator("fast", lambda frame: frame).queue()
     counted = stream.window("per second", on="ts", size="1s", aggregate="count(*) as n")
-    counted.sink("out", got.sink())
+    counted.sink("out", got.sink)
     runs.submit(pipeline)
     rows = [reading(id, id / 50) for id in range(200)]
     source.append(table([*rows, reading(200, 1000.0)]))

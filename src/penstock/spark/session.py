@@ -82,7 +82,6 @@ def preset(cores: int) -> dict[str, Setting]:
         "spark.sql.ui.explainMode": Setting(
             "simple", "Spark writes out the plan of every execution for its pages, and nobody reads it"
         ),
-        "spark.sql.maxPlanStringLength": Setting("200", "as above"),
         "spark.sql.ui.retainedExecutions": Setting("5", "turns are many: keep few of them on the heap"),
         "spark.ui.retainedJobs": Setting("20", "as above"),
         "spark.ui.retainedStages": Setting("20", "as above"),
