@@ -8,6 +8,7 @@ import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from penstock.spark.jar import penstock_jar
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("penstock")
 
+LOGGING = Path(__file__).with_name("log4j2.properties")
 FILE_MANAGER = "spark.sql.streaming.checkpointFileManagerClass"
 FILE_SYSTEM = "spark.hadoop.fs.file.impl"
 RENAMING_MANAGER = (
@@ -101,8 +103,8 @@ def preset(cores: int) -> dict[str, Setting]:
         "spark.driver.host": Setting("127.0.0.1", "nothing listens outside of this machine in local mode"),
         "spark.driver.bindAddress": Setting("127.0.0.1", "as above"),
         "spark.driver.extraJavaOptions": Setting(
-            "-XX:+UseSerialGC -XX:ReservedCodeCacheSize=256m -Dlog4j2.level=ERROR",
-            "on few cores the serial collector needs the least memory and no threads of its own",
+            f"-XX:+UseSerialGC -XX:ReservedCodeCacheSize=256m -Dlog4j2.configurationFile={LOGGING.as_uri()}",
+            "on few cores the serial collector needs the least memory and no threads; no console noise",
         ),
     }
 
