@@ -44,7 +44,8 @@ class Replay:
 
     `trace` is an Arrow table or the path of a Parquet file, or of a text file (then each line is a row
     with the one column `value`). It loops unless told otherwise. Rows arrive when they are played;
-    `stamp` names a column that gets that time, as a timestamp.
+    `stamp` names a column that gets that time, as a timestamp. `number` names a LONG column that counts
+    the rows from 0, on over loops and restarts.
     """
 
     trace: pa.Table | str | Path
@@ -53,6 +54,7 @@ class Replay:
     stamp: str | None = None
     tick_seconds: float = 0.1
     limit_bytes: int | None = None
+    number: str | None = None
     native: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
@@ -62,6 +64,8 @@ class Replay:
             )
         if self.tick_seconds <= 0:
             raise ValueError(f"tick must be positive, got {self.tick_seconds} s: time would stand still")
+        if self.number is not None and self.number == self.stamp:
+            raise ValueError(f"stamp and number must be two columns, got {self.number!r} twice: one would go")
 
 
 @dataclass(frozen=True, eq=False)

@@ -30,14 +30,21 @@ FULL_WAIT_SECONDS = 0.5
 
 
 def load_trace(spec: Replay) -> pa.Table:
-    """The trace as a table, with its stamp column if it is to have one."""
+    """The trace as a table, with columns for the stamp and the number if it is to have them."""
     table = spec.trace if isinstance(spec.trace, pa.Table) else _read(Path(spec.trace))
     if table.num_rows == 0:
         raise PenstockError("a trace must have at least one row, got none: there is nothing to replay")
-    if spec.stamp is not None and spec.stamp not in table.column_names:
-        empty = pa.array([0] * table.num_rows, pa.timestamp("us", "UTC"))
-        table = table.append_column(spec.stamp, empty)
+    for name, kind in ((spec.stamp, pa.timestamp("us", "UTC")), (spec.number, pa.int64())):
+        if name is not None:
+            table = _with_column(table, name, pa.nulls(table.num_rows, kind))
     return table.combine_chunks()
+
+
+def _with_column(table: pa.Table, name: str, values: pa.Array) -> pa.Table:
+    """The table with these values in the column of that name, which comes last where there was none."""
+    if name in table.column_names:
+        return table.set_column(table.column_names.index(name), name, values)
+    return table.append_column(name, values)
 
 
 def _read(path: Path) -> pa.Table:
@@ -148,13 +155,20 @@ class Feeder:
         first, last = (row + round(count * each) for count in (batch - since, batch - since + 1))
         size = self._table.num_rows
         if not self._spec.loop:
-            return self._table.slice(min(first, size), max(min(last, size) - first, 0))
-        pieces = []
+            rows = self._table.slice(min(first, size), max(min(last, size) - first, 0))
+            return self._numbered(rows, first)
+        number, pieces = first, []
         while first < last:
             start = first % size
             pieces.append(self._table.slice(start, min(last - first, size - start)))
             first += pieces[-1].num_rows
-        return pa.concat_tables(pieces)
+        return self._numbered(pa.concat_tables(pieces), number)
+
+    def _numbered(self, rows: pa.Table, first: int) -> pa.Table:
+        if self._spec.number is None:
+            return rows
+        numbers = pa.array(np.arange(first, first + rows.num_rows, dtype="int64"))
+        return _with_column(rows, self._spec.number, numbers)
 
     def _stamped(self, rows: pa.Table, due: float) -> pa.Table:
         if self._spec.stamp is None:
@@ -162,7 +176,7 @@ class Feeder:
         count = rows.num_rows
         micros = (due - self._tick) * 1e6 + np.arange(count) * (self._tick * 1e6 / count)
         stamps: Any = pa.array(micros.astype("int64"), pa.int64()).cast(pa.timestamp("us", "UTC"))
-        return rows.set_column(rows.column_names.index(self._spec.stamp), self._spec.stamp, stamps)
+        return _with_column(rows, self._spec.stamp, stamps)
 
 
 def wait_for(condition: Callable[[], bool], limit_seconds: float, poll_seconds: float = 0.02) -> bool:
