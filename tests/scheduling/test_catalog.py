@@ -1,11 +1,24 @@
 import pytest
 
-from penstock.scheduling import POLICIES, Fifo, LongestQueue, UnknownPolicy, check_policy, policy_named
+from penstock.scheduling import (
+    POLICIES,
+    Fifo,
+    LongestQueue,
+    MinLatency,
+    MinMemory,
+    Random,
+    UnknownPolicy,
+    check_policy,
+    policy_named,
+)
 
 
 def test_policies_are_found_by_name() -> None:
     assert policy_named("fifo") == Fifo()
     assert policy_named("longest-queue") == LongestQueue()
+    assert policy_named("min-latency") == MinLatency()
+    assert policy_named("min-memory") == MinMemory()
+    assert policy_named("random") == Random(seed=0)
 
 
 @pytest.mark.parametrize("name", POLICIES)
@@ -16,7 +29,8 @@ def test_every_policy_of_the_catalog_keeps_the_contract(name: str) -> None:
 def test_an_unknown_policy_is_refused_with_the_names_there_are() -> None:
     with pytest.raises(UnknownPolicy) as error:
         policy_named("lifo")
-    assert (
-        str(error.value) == "a policy must be one of fifo, longest-queue, got 'lifo': nothing was scheduled"
+    assert str(error.value) == (
+        "a policy must be one of fifo, longest-queue, min-latency, min-memory, random, got 'lifo': "
+        "nothing was scheduled"
     )
     assert error.value.name == "lifo"

@@ -247,6 +247,35 @@ def test_a_smaller_pool_lets_turns_end_and_grants_no_more_until_it_fits() -> Non
     assert grants(scheduler, 3.0) == ["d"]
 
 
+def test_another_policy_puts_what_waits_in_order_anew() -> None:
+    scheduler = Scheduler(Fifo(), slots=1)
+    for one in (view("first", rows=1, since=0.0), view("long", rows=90, since=1.0), view("last", rows=5)):
+        scheduler.wait(one)
+    scheduler.withdraw("last")
+    scheduler.reschedule(policy=LongestQueue(), consumption=AtMost(50))
+    grant = scheduler.next(2.0)
+    assert isinstance(grant, Grant)
+    assert (grant.stage, grant.rows) == ("long", 50)
+    assert grant.reason.startswith("longest queue: 90 rows")
+    scheduler.finished("long", 3.0)
+    scheduler.reschedule(consumption=AtMost(3))
+    scheduler.wait(view("long", rows=90, since=3.0))
+    grant = scheduler.next(3.0)
+    assert isinstance(grant, Grant)
+    assert (grant.stage, grant.rows) == ("long", 3)
+
+
+def test_a_policy_without_an_answer_is_refused_and_the_old_one_stays() -> None:
+    scheduler = Scheduler(Fifo(), slots=1)
+    scheduler.wait(view("a", since=1.0))
+    scheduler.wait(view("b", rows=90, since=2.0))
+    with pytest.raises(SchedulingError):
+        scheduler.reschedule(Undecided(), AtMost(1))
+    grant = scheduler.next(3.0)
+    assert isinstance(grant, Grant)
+    assert (grant.stage, grant.rows) == ("a", 10)
+
+
 def test_the_heap_stays_small_however_often_figures_change() -> None:
     scheduler = Scheduler(LongestQueue(), slots=1)
     for rows in range(1, 5000):

@@ -11,7 +11,7 @@ from penstock.scheduling.consumption import (
     parse_consumption,
 )
 from penstock.scheduling.decisions import Decision, DecisionLog, Grant, Hold, decision_from_json, render
-from penstock.scheduling.policies import Fifo, LongestQueue, Policy
+from penstock.scheduling.policies import Fifo, LongestQueue, MinLatency, MinMemory, Policy, Random
 from penstock.scheduling.scheduler import Scheduler, SchedulingError
 from penstock.scheduling.stage_view import StageView, StageViewError
 
@@ -28,8 +28,11 @@ __all__ = [
     "Half",
     "Hold",
     "LongestQueue",
+    "MinLatency",
+    "MinMemory",
     "Policy",
     "PolicyContractBroken",
+    "Random",
     "Scheduler",
     "SchedulingError",
     "StageView",

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from penstock.errors import PenstockError
-from penstock.scheduling.policies import Fifo, LongestQueue, Policy
+from penstock.scheduling.policies import Fifo, LongestQueue, MinLatency, MinMemory, Policy, Random
 
 POLICIES: Mapping[str, Callable[[], Policy]] = {
     "fifo": Fifo,
     "longest-queue": LongestQueue,
+    "min-latency": MinLatency,
+    "min-memory": MinMemory,
+    "random": Random,
 }
 
 

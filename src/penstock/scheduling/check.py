@@ -53,6 +53,10 @@ def _views(rng: random.Random, stages: int) -> tuple[StageView, ...]:
             slots=rng.randrange(1, 4),
             latency_seconds=rng.choice((None, 0.8, 60.0)),
             flush=rows == 0 or rng.random() < 0.1,
+            depth=rng.randrange(5),
+            seconds_per_row=rng.choice((0.0, 1e-6, 0.04, rng.random())),
+            selectivity=rng.choice((0.0, 0.1, 1.0, 5.0, rng.random())),
+            steepness=rng.choice((0.0, 25.0, 100 * rng.random())),
         )
         for number in range(stages)
     )

@@ -130,20 +130,36 @@ class Scheduler:
         """Changes the pool. Turns that run go on, even where they then occupy more than it has."""
         self._slots = _checked_slots(slots)
 
+    def reschedule(self, policy: Policy | None = None, consumption: Consumption | None = None) -> None:
+        """Goes on under another policy, another consumption, or both; what waits is put in order anew.
+
+        A policy that has no answer for a stage that waits is refused, and nothing changes.
+        """
+        if policy is not None:
+            heap = [self._entry(policy, view, version) for version, view in self._waiting.values()]
+            heapify(heap)
+            self._policy, self._heap = policy, heap
+        if consumption is not None:
+            self._consumption = consumption
+
     def _enqueue(self, view: StageView) -> None:
         turn_end = self._turn_ends.get(view.name, -inf)
         if turn_end > view.ready_since:
             view = replace(view, ready_since=turn_end)
-        priority = self._policy.priority(view, max(self._now, view.ready_since))
+        entry = self._entry(self._policy, view, self._version + 1)
+        self._version += 1
+        self._waiting[view.name] = (self._version, view)
+        heappush(self._heap, entry)
+        self._compact()
+
+    def _entry(self, policy: Policy, view: StageView, version: int) -> tuple[float, float, str, int]:
+        priority = policy.priority(view, max(self._now, view.ready_since))
         if priority != priority:
             raise SchedulingError(
                 view.name,
-                f"{self._policy} must give stage {view.name!r} a number, got nan: it has no place in line",
+                f"{policy} must give stage {view.name!r} a number, got nan: it has no place in line",
             )
-        self._version += 1
-        self._waiting[view.name] = (self._version, view)
-        heappush(self._heap, (priority, view.ready_since, view.name, self._version))
-        self._compact()
+        return priority, view.ready_since, view.name, version
 
     def _first(self) -> StageView | None:
         while self._heap:

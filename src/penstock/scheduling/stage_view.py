@@ -22,6 +22,10 @@ class StageView:
     `ready_since` is when it began to wait with something to do, `oldest_arrival` when the oldest
     waiting row arrived at its source, `slots` how many it needs (k). `latency_seconds` is the least
     target below it, None where there is none. `flush` says that a turn without rows is wanted too.
+
+    `depth` is the number of stages its rows still have before them. The last three are learned while
+    it runs: seconds of turn for a row taken, rows out per row in, and the slope of its progress chart
+    (`measure.chain`); `seconds_per_row` and `steepness` are 0 while they are not known.
     """
 
     name: str
@@ -32,6 +36,10 @@ class StageView:
     slots: int = 1
     latency_seconds: float | None = None
     flush: bool = False
+    depth: int = 0
+    seconds_per_row: float = 0.0
+    selectivity: float = 1.0
+    steepness: float = 0.0
 
     def __post_init__(self) -> None:
         if self.slots < 1:
