@@ -1,0 +1,1 @@
+"""Operators that people reuse: functions from DataFrame to DataFrame."""
