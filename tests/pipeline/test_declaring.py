@@ -229,3 +229,25 @@ def test_a_window_that_cannot_work_is_refused(readings, settings, text):
 def test_a_parse_that_cannot_work_is_refused(readings, schema, form, text):
     with refused(f"pipeline 'alerts': parse 'p': {text}"):
         readings.parse("p", schema, format=form)
+
+
+def test_a_function_called_at_every_turn_is_kept_with_its_schema(alerts, readings):
+    readings.each_turn("train", same, schema="slope DOUBLE", parallelism=2, fuse=False)
+    assert alerts.nodes["train"] == Operator(
+        "train",
+        "each_turn",
+        ("readings",),
+        same,
+        2,
+        False,
+        settings=(("schema", "slope DOUBLE"),),
+        turn_schema="slope DOUBLE",
+    )
+
+
+def test_a_function_called_at_every_turn_must_name_its_columns(readings):
+    with refused(
+        "pipeline 'alerts': each_turn 'train': schema must name at least one field, got ' ': "
+        "rows would have no column"
+    ):
+        readings.each_turn("train", same, schema=" ")

@@ -285,3 +285,25 @@ def test_an_operator_with_dead_letters_does_not_share_the_stage_of_a_window(p, s
         "p.check": (("p.w",), ("check",), "p.check"),
         "p.out": (("p.check",), (), "sink out"),
     }
+
+
+def test_what_is_called_at_every_turn_shares_a_stage_with_what_is_before_it_and_with_its_sink(p, source):
+    source.operator("a", same).each_turn("t", same, schema="n LONG").sink("out", FakeSink())
+    assert shape(p) == {"p.t": (("p.in",), ("a", "t"), "sink out")}
+    assert cut(p).stages[0].at_turn.name == "t"
+
+
+def test_a_queue_stands_behind_what_is_called_at_every_turn(p, source):
+    source.each_turn("t", same, schema="n LONG").operator("b", same).sink("out", FakeSink())
+    assert shape(p) == {"p.t": (("p.in",), ("t",), "p.t"), "p.b": (("p.t",), ("b",), "sink out")}
+
+
+def test_a_queue_stands_between_state_or_a_native_source_and_what_is_called_at_every_turn(p, source, native):
+    window(source, "w").each_turn("t", same, schema="n LONG").sink("one", FakeSink())
+    native.operator("a", same).each_turn("u", same, schema="n LONG").sink("two", FakeSink())
+    assert shape(p) == {
+        "p.w": (("p.in",), ("w",), "p.w"),
+        "p.t": (("p.w",), ("t",), "sink one"),
+        "p.a": (("p.kafka",), ("a",), "p.a"),
+        "p.u": (("p.a",), ("u",), "sink two"),
+    }

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from penstock.pipeline.endpoints import SinkSpec, SourceSpec
 
-OperatorKind = Literal["operator", "window", "parse", "union", "join"]
+OperatorKind = Literal["operator", "window", "parse", "union", "join", "each_turn"]
 
 # Names become directories and parts of dotted names, so that no dot and no slash may be in them.
 _NAME = re.compile(r"[^\W_](?:[\w -]{0,78}[\w-])?")
@@ -56,6 +56,7 @@ class Operator:
     """A function of as many DataFrames as it has `inputs` (names of nodes), to one DataFrame.
 
     `settings` are the pairs, beside the names, by which one version of a pipeline is told from another.
+    `turn_schema` (DDL) makes it one that is called at every turn, and says what it then returns.
     """
 
     name: str
@@ -69,6 +70,7 @@ class Operator:
     watermark: str | None = None
     window: Window | None = None
     settings: tuple[tuple[str, str], ...] = ()
+    turn_schema: str | None = None
 
     @property
     def keeps_dead_letters(self) -> bool:

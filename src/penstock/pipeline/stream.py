@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from penstock.pipeline.endpoints import SinkSpec, sink_mistake
 from penstock.pipeline.latency import Duration, parse_latency
 from penstock.pipeline.nodes import Operator, Sink
-from penstock.pipeline.parsing import Parsing, TextFormat, parse_function
+from penstock.pipeline.parsing import Parsing, TextFormat, field_names, parse_function
 from penstock.pipeline.windows import as_tuple, window_function, window_settings
 
 if TYPE_CHECKING:
@@ -104,6 +104,37 @@ class Stream:
         return self.pipeline.add(
             Operator(
                 name, "parse", (self.name,), function, parallelism, fuse, dead_letters=True, settings=settings
+            )
+        )
+
+    def each_turn(
+        self,
+        name: str,
+        function: Callable[[DataFrame], DataFrame],
+        *,
+        schema: str,
+        parallelism: int = 1,
+        fuse: bool = True,
+    ) -> Stream:
+        """The rows of `schema` (DDL) that `function` makes of these, called anew at every turn.
+
+        It may run jobs of its own, such as MLlib's `fit`; each of them reads the turn's rows again,
+        unless it persists them (what it persists goes with the turn). A turn that runs again calls it again.
+        """
+        if not field_names(schema):
+            mistake = f"schema must name at least one field, got {schema!r}: rows would have no column"
+            self.pipeline.refuse("each_turn", name, mistake)
+        settings = (("schema", schema),)
+        return self.pipeline.add(
+            Operator(
+                name,
+                "each_turn",
+                (self.name,),
+                function,
+                parallelism,
+                fuse,
+                settings=settings,
+                turn_schema=schema,
             )
         )
 

@@ -19,6 +19,7 @@ from penstock.queues.spool import Spool
 from penstock.spark.adopted import AdoptedQuery
 from penstock.spark.backlogs import Backlog, FilesBacklog, RateBacklog, UnknownBacklog
 from penstock.spark.direct import DirectStage, GrantedFrames
+from penstock.spark.each_turn import EachTurn
 from penstock.spark.ends import QueueEnd, end_for
 from penstock.spark.held import GrantBooks, HeldParts, HeldStage, Late
 from penstock.spark.inputs import QueueInputs, Slices
@@ -55,15 +56,26 @@ class Compiler:
         books = GrantBooks(place, stage.inputs)
         frame = build(stage, books.frames(place, self.schemas))
         plan = read_plan(frame)
-        destination = self._destination(stage, frame)
+        schema = frame.schema if stage.at_turn is None else EachTurn.of(stage).schema
+        destination = self._destination(stage, schema)
         inputs = self._inputs(stage, place, journal)
         frames = partial(self._frames, stage, place)
         if plan.is_stateful:
+            self._check_needs(stage, plan)
             late = self._late(stage, place)
             parts = HeldParts(inputs, books, frame, plan.watermark, late, frames)
             return HeldStage(place, destination, journal, parts)
         books.close()
         return DirectStage(place, destination, journal, inputs, frames)
+
+    def _check_needs(self, stage: Stage, plan: StreamPlan) -> None:
+        """State that was not declared and so stands in one stage with what cannot have it."""
+        if stage.at_turn is not None:
+            raise PenstockError(
+                f"operator {stage.at_turn.name!r} of pipeline {stage.pipeline!r}, called at every turn, must "
+                f"be in a stage without state, got {', '.join(plan.stateful)}: put a queue() before it, "
+                "or declare the operator with state as stateful"
+            )
 
     def _native(self, stage: Stage, place: Place, journal: Journal) -> NativeStage:
         assert stage.native is not None
@@ -72,7 +84,7 @@ class Compiler:
         mode = spec.output_mode if isinstance(spec, AdoptedQuery) else "append"
         settings = QuerySettings(place.name, place.folder / "checkpoint", place.slots, mode)
         plan = read_plan(frame)
-        destination = self._destination(stage, frame)
+        destination = self._destination(stage, frame.schema)
         backlog = backlog_of(plan, settings, place.dispatcher.clock())
         parts = NativeParts(frame, settings, backlog, plan.watermark)
         return NativeStage(place, destination, journal, parts)
@@ -86,23 +98,24 @@ class Compiler:
 
     def _frames(self, stage: Stage, place: Place, before: str | None = None) -> GrantedFrames:
         schemas = {queue: self.schemas[queue] for queue in stage.inputs}
-        return GrantedFrames(place, schemas, lambda inputs: build(stage, inputs, before=before))
+        each_turn = None if before is not None or stage.at_turn is None else EachTurn.of(stage)
+        return GrantedFrames(place, schemas, lambda inputs: build(stage, inputs, before=before), each_turn)
 
-    def _destination(self, stage: Stage, frame: DataFrame) -> Destination:
+    def _destination(self, stage: Stage, schema: StructType) -> Destination:
         from pyspark.sql.types import StructType
 
         splits = bool(stage.operators) and stage.operators[-1].dead_letters
-        if splits and not {DEAD_LETTER, RAW} <= set(frame.columns):
+        if splits and not {DEAD_LETTER, RAW} <= set(schema.names):
             raise PenstockError(
                 f"operator {stage.operators[-1].name!r} of pipeline {stage.pipeline!r} must give the columns "
-                f"{DEAD_LETTER!r} and {RAW!r}, got {frame.columns}: its dead letters could not be told"
+                f"{DEAD_LETTER!r} and {RAW!r}, got {schema.names}: its dead letters could not be told"
             )
         dead = next(iter(stage.dead_letters.values()), None)
         buried = QueueEnd(self.spools[dead], stage.name) if dead is not None else None
         if stage.sink is not None:
             return Destination(end_for(stage.sink.spec, stage.name, self.disk), True, buried, splits)
         assert stage.output is not None
-        kept = [field for field in frame.schema.fields if not (splits and field.name in (DEAD_LETTER, RAW))]
+        kept = [field for field in schema.fields if not (splits and field.name in (DEAD_LETTER, RAW))]
         self.schemas[stage.output] = StructType(kept)
         return Destination(QueueEnd(self.spools[stage.output], stage.name), False, buried, splits)
 

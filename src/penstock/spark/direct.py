@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from penstock.queues.journal import Entry, Journal
 from penstock.scheduling.decisions import Grant
 from penstock.scheduling.stage_view import StageView
 from penstock.spark.bookkeeping import Outcome
+from penstock.spark.each_turn import EachTurn
 from penstock.spark.ends import Written
 from penstock.spark.inputs import QueueInputs, Slices, file_lines, turn_input
 from penstock.spark.jvm import analysed_plan, frame_of, java_session, jvm
@@ -28,8 +30,15 @@ class GrantedFrames:
     Each turn only exchanges the files below the analysed plan, which saves building and analysing it.
     """
 
-    def __init__(self, place: Place, schemas: Mapping[str, StructType], build: Build):
+    def __init__(
+        self,
+        place: Place,
+        schemas: Mapping[str, StructType],
+        build: Build,
+        each_turn: EachTurn | None = None,
+    ):
         session = place.session
+        self._each_turn = each_turn
         self._session = session
         self._java = java_session(session)
         self._files: dict[str, Any] = {}
@@ -45,10 +54,22 @@ class GrantedFrames:
         self._of_rows = jvm(session).org.apache.spark.sql.classic.Dataset.ofRows
 
     def over(self, slices: Slices) -> DataFrame:
-        """The stage's result for these files."""
+        """The result of the operators in the plan for these files."""
         for queue, files in self._files.items():
             files.grantLines(file_lines(slices.get(queue, ())))
         return frame_of(self._of_rows(self._java, self._plan), self._session)
+
+    @contextmanager
+    def turn(self, slices: Slices) -> Iterator[DataFrame]:
+        """The stage's result for these files, that of an operator which is called at every turn included."""
+        rows = self.over(slices)
+        if self._each_turn is None:
+            yield rows
+            return
+        try:
+            yield self._each_turn.apply(rows)
+        finally:
+            self._each_turn.forget(rows)
 
 
 FramesBefore = Callable[[str | None], GrantedFrames]
@@ -105,8 +126,9 @@ class DirectStage(StageBase):
         batch = self.journal.entry.batch + 1
         took = turn_input(slices)
         set_pool(self.place)
-        result = self.result(self._frames.over(slices), Dating(took))
-        written = self.write(result, batch)
+        with self._frames.turn(slices) as frame:
+            result = self.result(frame, Dating(took))
+            written = self.write(result, batch)
         self._commit(batch, slices, written)
         visible_at = self.reveal(written)
         self.inputs.release(slices)

@@ -31,6 +31,7 @@ def build(stage: Stage, inputs: Mapping[str, DataFrame], *, before: str | None =
     """The stage's result for the DataFrames at its inputs, by name.
 
     With `before`, the name of an operator, what flows into that one instead (its first argument).
+    An operator that is called at every turn is not applied: the result is what flows into it.
     """
     _check_inputs(stage, inputs)
     fed = {(feed.operator, feed.position): inputs[feed.input] for feed in stage.feeds}
@@ -38,7 +39,7 @@ def build(stage: Stage, inputs: Mapping[str, DataFrame], *, before: str | None =
     for operator in stage.operators:
         places = [((operator.name, at), name) for at, name in enumerate(operator.inputs)]
         given = [fed[place] if place in fed else made[name] for place, name in places]
-        if operator.name == before:
+        if operator.name == before or operator.turn_schema is not None:
             return given[0]
         made[operator.name] = _apply(stage.pipeline, operator, given)
     if before is not None:

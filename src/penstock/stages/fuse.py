@@ -17,6 +17,7 @@ def cut(pipeline: Pipeline) -> StageGraph:
     Chains fuse. A queue stands behind a source Spark does not read itself, at a loop, at `queue()`, where
     several read one stream, at `fuse=False`, where parallelism changes, behind an operator with dead letters,
     between two operators with state, and where a union or join has a native source beside another input.
+    An operator that is called at every turn ends its stage, which has neither state nor a native source.
     """
     pipeline.check()
     cutter = _Cutter(pipeline, pipeline.graph())
@@ -131,6 +132,8 @@ class _Cutter:
         other = self.nodes[above]
         if not isinstance(other, Operator):
             return True
+        if other.turn_schema is not None:
+            return False
         return self.pipeline.fuse and other.fuse and node.fuse and other.parallelism == node.parallelism
 
     def _members(self, end: str) -> list[Source | Loop | Operator | Sink]:
@@ -168,12 +171,14 @@ def _crowded(node: Operator, chains: dict[str, _Chain]) -> set[str]:
 
     One stage reads either one native source or queues. And it has one state: Spark forbids a second
     watermark below the first, and a window can close in one turn only where there is one watermark.
+    What is called at every turn runs in direct turns, which have no state and read queues.
     """
     crowded: set[str] = set()
-    if len(set(node.inputs)) > 1:
+    at_turn = node.turn_schema is not None
+    if at_turn or len(set(node.inputs)) > 1:
         crowded.update(name for name, chain in chains.items() if chain.native)
     stateful = [name for name, chain in chains.items() if chain.stateful]
-    if node.stateful or len(stateful) > 1:
+    if at_turn or node.stateful or len(stateful) > 1:
         crowded.update(stateful)
     return crowded
 

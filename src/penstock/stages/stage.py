@@ -54,6 +54,11 @@ class Stage:
         return "held" if self.stateful else "direct"
 
     @property
+    def at_turn(self) -> Operator | None:
+        """The operator at its end that is called at every turn, if there is one."""
+        return next((each for each in self.operators if each.turn_schema is not None), None)
+
+    @property
     def windows(self) -> Mapping[str, Window]:
         """Settings of the windows in it, by operator; at most one, as a stage has one state at most."""
         return {each.name: each.window for each in self.operators if each.window is not None}
