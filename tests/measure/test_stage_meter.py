@@ -1,4 +1,4 @@
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pytest
 from hypothesis import given
@@ -108,6 +108,41 @@ def test_one_turn_gives_rates_times_and_selectivity() -> None:
     assert (figures.queue_seconds, figures.schedule_seconds, figures.compute_seconds) == (1.0, 0.5, 2.0)
     assert figures.selectivity == 0.5
     assert figures.utilisation == pytest.approx(0.3)  # a row waited from 2 to 3, a turn ran from 3 to 5
+
+
+def test_the_slot_time_of_a_turn_counts_when_it_is_occupied() -> None:
+    meter = StageMeter(START, window_seconds=10.0, bins=10)
+    meter.turn_started(START + 5.0, slots=2)
+    assert meter.figures(START + 8.0).slot_seconds == pytest.approx(6.0)
+    meter.turn_finished(replace(turn(START + 5.0, START + 15.0), slots=2))
+    figures = meter.figures(START + 15.0)
+    assert figures.slot_seconds == pytest.approx(2 * figures.seconds)
+    assert figures.service_rows_per_slot_second == pytest.approx(100 / 20.0)
+    assert figures.service_rows_per_second == pytest.approx(100 / 10.0)
+    meter.turn_started(START + 16.0)
+    meter.turn_abandoned(START + 18.0)
+    assert meter.figures(START + 40.0).slot_seconds == 0.0
+
+
+def test_the_figures_since_a_snapshot_are_those_of_the_time_after_it() -> None:
+    meter = StageMeter(START, window_seconds=10.0, bins=10)
+    meter.queue_changed(300, START, arrived=300)
+    meter.turn_started(START + 1.0)
+    meter.turn_finished(turn(START + 1.0, START + 2.0))
+    meter.queue_changed(0, START + 2.0)
+    earlier = meter.snapshot(START + 5.0)
+    assert meter.figures_since(earlier, START + 5.0).seconds == 0.0
+    meter.queue_changed(80, START + 35.0, arrived=80)
+    meter.turn_started(START + 50.0, slots=2)
+    meter.queue_changed(0, START + 50.0)
+    meter.turn_finished(turn(START + 50.0, START + 55.0, rows_in=80, rows_out=20))
+    figures = meter.figures_since(earlier, START + 65.0)
+    assert (figures.seconds, figures.turns, figures.rows_in, figures.rows_out) == (60.0, 1, 80, 20)
+    assert figures.arrival_rows_per_second == pytest.approx(80 / 60)
+    assert figures.utilisation == pytest.approx(20 / 60)
+    assert figures.slot_seconds == 10.0
+    assert (figures.selectivity, figures.compute_seconds) == (0.25, 5.0)
+    assert figures.total_rows_in == 180
 
 
 def test_a_row_that_waits_makes_a_stage_busy_without_a_turn() -> None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from penstock.errors import PenstockError
+from penstock.measure.sums import Snapshot, Sums, total
 from penstock.measure.turns import TurnRecord
 
 
@@ -30,6 +31,10 @@ class StageFigures:
     arrival_rows_per_second: float
     service_rows_per_second: float
     """Rows taken per second of turn, from grant to end; flush turns take time and no rows."""
+    slot_seconds: float
+    """Slot time its turns occupied: seconds times slots."""
+    service_rows_per_slot_second: float
+    """Rows taken per second of turn and slot."""
     queue_seconds: float
     """Mean T_Q of a row; the next two are T_S and T_C."""
     schedule_seconds: float
@@ -42,31 +47,6 @@ class StageFigures:
     """Since the start, like the next two."""
     total_rows_in: int
     total_rows_out: int
-
-
-@dataclass(slots=True)
-class _Bin:
-    """Sums over one part of the window."""
-
-    turns: int = 0
-    rows_in: int = 0
-    rows_out: int = 0
-    arrived: float = 0.0
-    empty_seconds: float = 0.0
-    turn_seconds: float = 0.0
-    # Seconds times rows, so that the means are those of a row and not of a turn.
-    queue_row_seconds: float = 0.0
-    schedule_row_seconds: float = 0.0
-    compute_row_seconds: float = 0.0
-
-    def count(self, record: TurnRecord) -> None:
-        self.turns += 1
-        self.rows_in += record.rows_in
-        self.rows_out += record.rows_out
-        self.turn_seconds += record.turn_seconds
-        self.queue_row_seconds += record.queue_seconds * record.rows_in
-        self.schedule_row_seconds += record.schedule_seconds * record.rows_in
-        self.compute_row_seconds += record.compute_seconds * record.rows_in
 
 
 class StageMeter:
@@ -85,12 +65,12 @@ class StageMeter:
             )
         self._started_at = started_at
         self._bin_seconds = window_seconds / bins
-        self._bins = [_Bin() for _ in range(bins + 1)]
+        self._bins = [Sums() for _ in range(bins + 1)]
         self._now = started_at
         self._number = 0  # of the bin that holds `_now`, counted from the start
         self._rows_waiting = 0
-        self._running = False
-        self._total = _Bin()
+        self._slots = 0  # that a turn occupies now
+        self._total = Sums()
 
     def queue_changed(self, rows: int, at: float, arrived: int = 0) -> None:
         """From `at` on `rows` rows wait; `arrived` of them are new.
@@ -101,51 +81,64 @@ class StageMeter:
         self._advance(at)
         self._rows_waiting = rows
         self._current.arrived += arrived
+        self._total.arrived += arrived
 
-    def turn_started(self, at: float) -> None:
+    def turn_started(self, at: float, slots: int = 1) -> None:
         """A turn runs from `at` on."""
         self._advance(at)
-        self._running = True
+        self._slots = slots
 
     def turn_finished(self, record: TurnRecord) -> None:
         """The turn ended, at `record.finished_at`."""
         self._advance(record.finished_at)
-        self._running = False
+        self._slots = 0
         self._current.count(record)
         self._total.count(record)
 
     def turn_abandoned(self, at: float) -> None:
         """The turn ended without a result, so without a record: it counts as busy time only."""
         self._advance(at)
-        self._running = False
+        self._slots = 0
 
     def figures(self, now: float) -> StageFigures:
         """The figures of the window that ends at `now`, which moves the meter's time on."""
         self._advance(now)
-        seconds = self._now - max(self._started_at, self._start_of(self._oldest))
-        rows_in = sum(part.rows_in for part in self._bins)
-        rows_out = sum(part.rows_out for part in self._bins)
-        empty_seconds = sum(part.empty_seconds for part in self._bins)
+        begin = max(self._started_at, self._start_of(self._oldest))
+        return self._figures(total(self._bins), self._now - begin)
+
+    def snapshot(self, now: float) -> Snapshot:
+        """The sums up to `now`, for `figures_since`."""
+        self._advance(now)
+        return Snapshot(self._now, replace(self._total))
+
+    def figures_since(self, earlier: Snapshot, now: float) -> StageFigures:
+        """The figures of the time from a snapshot to `now`."""
+        self._advance(now)
+        return self._figures(self._total.minus(earlier.sums), self._now - earlier.at)
+
+    def _figures(self, sums: Sums, seconds: float) -> StageFigures:
         return StageFigures(
             seconds=seconds,
-            turns=sum(part.turns for part in self._bins),
-            rows_in=rows_in,
-            rows_out=rows_out,
+            turns=sums.turns,
+            rows_in=sums.rows_in,
+            rows_out=sums.rows_out,
             rows_waiting=self._rows_waiting,
-            arrival_rows_per_second=_ratio(sum(part.arrived for part in self._bins), seconds),
-            service_rows_per_second=_ratio(rows_in, sum(part.turn_seconds for part in self._bins)),
-            queue_seconds=_ratio(sum(part.queue_row_seconds for part in self._bins), rows_in),
-            schedule_seconds=_ratio(sum(part.schedule_row_seconds for part in self._bins), rows_in),
-            compute_seconds=_ratio(sum(part.compute_row_seconds for part in self._bins), rows_in),
-            utilisation=max(1.0 - empty_seconds / seconds, 0.0) if seconds > 0 else 0.0,
-            selectivity=_ratio(rows_out, rows_in),
+            arrival_rows_per_second=_ratio(sums.arrived, seconds),
+            service_rows_per_second=_ratio(sums.rows_in, sums.turn_seconds),
+            slot_seconds=sums.slot_seconds,
+            service_rows_per_slot_second=_ratio(sums.rows_in, sums.turn_slot_seconds),
+            queue_seconds=_ratio(sums.queue_row_seconds, sums.rows_in),
+            schedule_seconds=_ratio(sums.schedule_row_seconds, sums.rows_in),
+            compute_seconds=_ratio(sums.compute_row_seconds, sums.rows_in),
+            utilisation=max(1.0 - sums.empty_seconds / seconds, 0.0) if seconds > 0 else 0.0,
+            selectivity=_ratio(sums.rows_out, sums.rows_in),
             total_turns=self._total.turns,
             total_rows_in=self._total.rows_in,
             total_rows_out=self._total.rows_out,
         )
 
     @property
-    def _current(self) -> _Bin:
+    def _current(self) -> Sums:
         return self._bins[self._number % len(self._bins)]
 
     @property
@@ -156,21 +149,25 @@ class StageMeter:
         return self._started_at + number * self._bin_seconds
 
     def _advance(self, at: float) -> None:
-        """Moves the time on to `at`: empties the bins that fall out, counts empty time in the others."""
+        """Moves the time on to `at`: empties the bins that fall out, counts time without work or in turns."""
         if at <= self._now:
             return
         before, self._number = self._number, int((at - self._started_at) / self._bin_seconds)
         for number in range(max(before + 1, self._oldest), self._number + 1):
-            self._bins[number % len(self._bins)] = _Bin()
-        if not self._running and self._rows_waiting == 0:
-            self._count_empty(range(max(before, self._oldest), self._number + 1), at)
+            self._bins[number % len(self._bins)] = Sums()
+        if self._slots or self._rows_waiting == 0:
+            for number in range(max(before, self._oldest), self._number + 1):
+                begin = max(self._now, self._start_of(number))
+                end = at if number == self._number else self._start_of(number + 1)
+                self._pass_time(self._bins[number % len(self._bins)], max(end - begin, 0.0))
+            self._pass_time(self._total, at - self._now)
         self._now = at
 
-    def _count_empty(self, numbers: range, until: float) -> None:
-        for number in numbers:
-            begin = max(self._now, self._start_of(number))
-            end = until if number == self._number else self._start_of(number + 1)
-            self._bins[number % len(self._bins)].empty_seconds += max(end - begin, 0.0)
+    def _pass_time(self, sums: Sums, seconds: float) -> None:
+        if self._slots:
+            sums.slot_seconds += seconds * self._slots
+        else:
+            sums.empty_seconds += seconds
 
 
 def _ratio(part: float, whole: float) -> float:

@@ -1,0 +1,105 @@
+"""What a stage's turns cost and what they make of their rows, learned while it runs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from penstock.errors import PenstockError
+from penstock.measure.turns import TurnRecord
+
+
+class ProfileError(PenstockError):
+    """A way of learning that could not learn."""
+
+
+@dataclass(frozen=True, slots=True)
+class StageProfile:
+    """The cost of a stage's rows, by its last turns."""
+
+    seconds_per_row: float
+    """Seconds of turn for a row taken, at the sizes that turns had; always positive."""
+    selectivity: float
+    """Rows out per row in."""
+    fixed_seconds: float
+    """c0 of C(n) = c0 + c1*n, the seconds of a turn of n rows."""
+    row_seconds: float
+    """c1 of it."""
+    turns: int
+    """How many it was learned from."""
+
+    def turn_seconds(self, rows: int) -> float:
+        """C(n): how long a turn of `rows` rows is expected to take."""
+        return self.fixed_seconds + self.row_seconds * rows
+
+
+class Profiler:
+    """Learns the profile of one stage from its turns; what is long past weighs less and less.
+
+    A turn weighs `keep` times as much as the one after it. The first turn is cold (Spark compiles
+    it), so it counts only until there is another; a turn that took over `OUTLIER` times what was
+    expected counts as that, so that one pause of the machine does not spoil the profile, while
+    a stage that has become slower is still learned within some turns. Not safe for threads.
+    """
+
+    OUTLIER = 4.0
+    TRUSTED_TURNS = 5
+
+    def __init__(self, keep: float = 0.95) -> None:
+        if not 0.0 < keep <= 1.0:
+            raise ProfileError(
+                f"a profiler must keep a share over 0 and up to 1, got {keep}: nothing could be learned"
+            )
+        self._keep = keep
+        self._turns = 0
+        self._clear()
+
+    def _clear(self) -> None:
+        # Weighted sums over turns, of 1, rows, rows squared, seconds, rows * seconds, rows out.
+        self._weight = self._rows = self._rows_squared = 0.0
+        self._seconds = self._rows_seconds = self._rows_out = 0.0
+
+    def learn(self, record: TurnRecord, rows_out: int | None = None) -> None:
+        """Takes a turn in; `rows_out` where the record does not know how many rows left."""
+        if self._turns == 1 and self._rows > 0 and record.rows_in > 0:
+            self._clear()
+        rows, seconds = record.rows_in, record.turn_seconds
+        if self._turns >= self.TRUSTED_TURNS and self._rows > 0.0 and self._seconds > 0.0:
+            # The most that C(n) can say: what turns take on average, in proportion where this one is larger.
+            expected = self._seconds / self._weight * max(1.0, rows * self._weight / self._rows)
+            seconds = min(seconds, self.OUTLIER * expected)
+        self._turns += 1
+        self._weight = self._keep * self._weight + 1.0
+        self._rows = self._keep * self._rows + rows
+        self._rows_squared = self._keep * self._rows_squared + rows * rows
+        self._seconds = self._keep * self._seconds + seconds
+        self._rows_seconds = self._keep * self._rows_seconds + rows * seconds
+        self._rows_out = self._keep * self._rows_out + (record.rows_out if rows_out is None else rows_out)
+
+    @property
+    def profile(self) -> StageProfile | None:
+        """What is known; None before the first turn with rows that took any time."""
+        # Turns that only flush, for very long, let the rows fade to nothing.
+        if self._rows < 1e-9 or self._seconds <= 0.0:
+            return None
+        fixed, per_row = self._costs()
+        return StageProfile(
+            seconds_per_row=self._seconds / self._rows,
+            selectivity=self._rows_out / self._rows,
+            fixed_seconds=fixed,
+            row_seconds=per_row,
+            turns=self._turns,
+        )
+
+    def _costs(self) -> tuple[float, float]:
+        """(c0, c1) by least squares, neither negative; all of it is c0 while turns do not differ in size."""
+        mean_rows, mean_seconds = self._rows / self._weight, self._seconds / self._weight
+        spread = self._rows_squared / self._weight - mean_rows**2
+        if spread <= 1e-6 * mean_rows**2:
+            return mean_seconds, 0.0
+        per_row = (self._rows_seconds / self._weight - mean_rows * mean_seconds) / spread
+        fixed = mean_seconds - per_row * mean_rows
+        if per_row <= 0.0:
+            return mean_seconds, 0.0
+        if fixed < 0.0:
+            return 0.0, self._rows_seconds / self._rows_squared
+        return fixed, per_row

@@ -1,0 +1,114 @@
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from penstock.measure.profiles import ProfileError, Profiler, StageProfile
+from penstock.measure.turns import TurnRecord
+
+
+def turn(rows: int, seconds: float, rows_out: int = 0) -> TurnRecord:
+    return TurnRecord("s", "p", 1, "direct", 1, 0.0, seconds, rows, rows_out, 0.0, 0.0, seconds)
+
+
+def learned(profiler: Profiler) -> StageProfile:
+    assert profiler.profile is not None
+    return profiler.profile
+
+
+def after(*turns: TurnRecord, keep: float = 0.95) -> StageProfile:
+    profiler = Profiler(keep)
+    for each in turns:
+        profiler.learn(each)
+    return learned(profiler)
+
+
+def test_nothing_is_known_before_a_turn_with_rows() -> None:
+    profiler = Profiler()
+    assert profiler.profile is None
+    profiler.learn(turn(0, 0.05))
+    assert profiler.profile is None
+    profiler.learn(turn(10, 0.5, rows_out=5))
+    assert learned(profiler).selectivity == 0.5
+
+
+def test_one_turn_gives_a_profile() -> None:
+    assert after(turn(100, 0.05, rows_out=20)) == StageProfile(0.0005, 0.2, 0.05, 0.0, turns=1)
+
+
+def test_the_cold_first_turn_is_forgotten_with_the_second() -> None:
+    assert after(turn(100, 3.0), turn(100, 0.05)).seconds_per_row == pytest.approx(0.0005)
+
+
+@given(
+    fixed=st.floats(0.0, 1.0),
+    per_row=st.floats(0.0, 0.01),
+    sizes=st.lists(st.integers(1, 5000), min_size=3, max_size=60),
+)
+def test_turns_of_different_sizes_tell_the_fixed_cost_from_that_of_a_row(
+    fixed: float, per_row: float, sizes: list[int]
+) -> None:
+    profile = after(*(turn(rows, fixed + per_row * rows + 1e-6) for rows in sizes))
+    for rows in set(sizes[1:]):
+        assert profile.turn_seconds(rows) == pytest.approx(fixed + per_row * rows + 1e-6, rel=0.05, abs=1e-5)
+    if max(sizes[1:]) > 2 * min(sizes[1:]):
+        assert profile.row_seconds == pytest.approx(per_row, abs=1e-6)
+        assert profile.fixed_seconds == pytest.approx(fixed + 1e-6, rel=1e-3, abs=1e-3)
+
+
+@given(st.lists(st.tuples(st.integers(0, 10**7), st.floats(0.0, 1e4), st.integers(0, 10**7)), max_size=50))
+def test_whatever_comes_costs_are_never_negative_or_no_number(turns: list[tuple[int, float, int]]) -> None:
+    profiler = Profiler()
+    for rows, seconds, rows_out in turns:
+        profiler.learn(turn(rows, seconds, rows_out))
+        profile = profiler.profile
+        if profile is not None:
+            assert 0.0 < profile.seconds_per_row < float("inf")
+            assert 0.0 <= profile.selectivity < float("inf")
+            assert 0.0 <= profile.fixed_seconds < float("inf")
+            assert 0.0 <= profile.row_seconds < float("inf")
+
+
+def test_noise_is_averaged_out() -> None:
+    rng = random.Random(1)
+    sizes = [rng.randrange(1, 2000) for _ in range(200)]
+    profile = after(*(turn(rows, (0.04 + 1e-4 * rows) * rng.uniform(0.9, 1.1)) for rows in sizes))
+    assert profile.fixed_seconds == pytest.approx(0.04, rel=0.25)
+    assert profile.row_seconds == pytest.approx(1e-4, rel=0.15)
+
+
+def test_one_pause_of_the_machine_does_not_spoil_a_profile() -> None:
+    usual = [turn(100, 0.05)] * 20
+    assert after(*usual, turn(100, 30.0)).seconds_per_row < 0.0007
+
+
+def test_a_turn_larger_than_any_before_is_no_outlier() -> None:
+    profile = after(*[turn(100, 0.05)] * 20, turn(100_000, 20.0), keep=1.0)
+    assert profile.row_seconds == pytest.approx(0.0002, rel=0.01)
+
+
+def test_a_stage_that_has_become_slower_is_learned_anew() -> None:
+    profile = after(*[turn(100, 0.05, 10)] * 50, *[turn(100, 5.0, 90)] * 100)
+    assert profile.seconds_per_row == pytest.approx(0.05, rel=0.05)
+    assert profile.selectivity == pytest.approx(0.9, rel=0.05)
+
+
+def test_turns_that_only_flush_cost_time_and_may_give_rows() -> None:
+    profile = after(turn(100, 0.1, 0), turn(100, 0.1, 0), turn(0, 0.1, 50), keep=1.0)
+    assert (profile.seconds_per_row, profile.selectivity) == (0.002, 0.5)
+
+
+def test_rows_that_a_record_does_not_know_of_can_be_told() -> None:
+    profiler = Profiler()
+    profiler.learn(turn(100, 0.1, 0), rows_out=100)
+    assert learned(profiler).selectivity == 1.0
+
+
+@pytest.mark.parametrize("keep", [0.0, 1.5])
+def test_a_profiler_that_could_not_learn_is_refused(keep: float) -> None:
+    with pytest.raises(ProfileError) as error:
+        Profiler(keep)
+    assert str(error.value) == (
+        f"a profiler must keep a share over 0 and up to 1, got {keep}: nothing could be learned"
+    )
