@@ -39,6 +39,61 @@ class ToSpool:
 
 
 @dataclass(frozen=True)
+class Table:
+    """A table of an SQLite database, made where it is missing; each turn's rows in one transaction.
+
+    Numbers, text, truth values and bytes are stored as they are, dates and times as ISO 8601 text.
+    """
+
+    path: str | Path
+    table: str
+    batch_rows: int = 100
+    guarantee: ClassVar[str] = "exactly once"
+
+    def __post_init__(self) -> None:
+        if self.batch_rows < 1:
+            raise ValueError(f"batch rows must be 1 or more, got {self.batch_rows}: no row could be inserted")
+        if not self.table or self.table.lower().startswith(("sqlite_", "penstock_")):
+            raise ValueError(
+                f"a table must have a name that begins neither with 'sqlite_' nor with 'penstock_', "
+                f"got {self.table!r}: those are taken"
+            )
+
+
+@dataclass(frozen=True)
+class Mqtt:
+    """Messages to an MQTT broker: the column `payload` of each row, in no set order.
+
+    A turn is committed once the broker has acknowledged all its messages. While the broker is away
+    rows wait in the queue before the sink, and nothing else does.
+    """
+
+    host: str
+    port: int = 1883
+    topic: str = "penstock"
+    payload: str = "payload"
+    qos: int = 1
+    client_id: str | None = None
+    keepalive_seconds: int = 20
+    guarantee: ClassVar[str] = "at least once"
+    may_be_away: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        if self.qos not in (1, 2):
+            raise ValueError(f"qos must be 1 or 2, got {self.qos}: messages could be lost unnoticed")
+        if not self.topic or set("+#") & set(self.topic):
+            raise ValueError(
+                f"a topic to publish to must be a name without '+' and '#', got {self.topic!r}: "
+                "a broker would refuse it"
+            )
+        if self.keepalive_seconds < 1:
+            raise ValueError(
+                f"keepalive must be 1 s or more, got {self.keepalive_seconds} s: "
+                "a broker that is gone would not be noticed"
+            )
+
+
+@dataclass(frozen=True)
 class Console:
     """The first `rows` rows of each turn, printed."""
 

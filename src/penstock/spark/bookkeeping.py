@@ -33,12 +33,14 @@ class Books:
     pipeline: str
     kind: TurnKind
     started_at: float
+    slots: int = 1
     latency: LatencyHistogram = field(default_factory=LatencyHistogram)
     late_rows: int = 0
     dead_rows: int = 0
 
     def __post_init__(self) -> None:
         self._meter = StageMeter(self.started_at)
+        self._last = self._meter.snapshot(self.started_at)
         self._lock = threading.Lock()
         self._rows_waiting = 0
         self.last_turn_end = NO_TURN_YET
@@ -54,7 +56,7 @@ class Books:
     def began(self, now: float, rows_left: int) -> None:
         with self._lock:
             self._rows_waiting = rows_left
-            self._meter.turn_started(now)
+            self._meter.turn_started(now, self.slots)
             self._meter.queue_changed(rows_left, now)
 
     def ended(self, outcome: Outcome) -> TurnRecord:
@@ -94,3 +96,10 @@ class Books:
     def figures(self, now: float) -> StageFigures:
         with self._lock:
             return self._meter.figures(now)
+
+    def figures_since_last(self, now: float) -> StageFigures:
+        """The figures since the last call of this, or since the start."""
+        with self._lock:
+            figures = self._meter.figures_since(self._last, now)
+            self._last = self._meter.snapshot(now)
+            return figures

@@ -5,13 +5,17 @@ from __future__ import annotations
 import heapq
 import logging
 import threading
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import partial
 from itertools import count
 from typing import Protocol
 
+from penstock.scheduling.consumption import Consumption
 from penstock.scheduling.decisions import Decision, DecisionLog, Grant
+from penstock.scheduling.policies import Policy
 from penstock.scheduling.scheduler import Scheduler
 from penstock.scheduling.stage_view import StageView
 
@@ -41,6 +45,7 @@ class Dispatcher:
     ):
         self.clock = clock
         self.decisions = decisions or DecisionLog()
+        self.scheduler_seconds = 0.0
         self._scheduler = scheduler
         self._stages: dict[str, Schedulable] = {}
         self._lock = threading.RLock()
@@ -53,6 +58,16 @@ class Dispatcher:
         self._clockwork = threading.Thread(target=self._run_timers, name="penstock-timers", daemon=True)
         self._clockwork.start()
 
+    @property
+    def slots(self) -> int:
+        return self._scheduler.slots
+
+    def reschedule(self, policy: Policy | None, consumption: Consumption | None) -> None:
+        """Goes on under another policy or consumption; None leaves what is."""
+        with self._scheduling():
+            self._scheduler.reschedule(policy, consumption)
+            self._grant_all()
+
     def add(self, stage: Schedulable) -> None:
         with self._lock:
             self._stages[stage.name] = stage
@@ -60,14 +75,14 @@ class Dispatcher:
 
     def remove(self, stage: Schedulable) -> None:
         """The stage gets no further turn; one that runs goes on."""
-        with self._lock:
+        with self._scheduling():
             self._stages.pop(stage.name, None)
             self._scheduler.withdraw(stage.name)
             self._grant_all()
 
     def changed(self, stage: Schedulable) -> None:
         """Rows came, or a flush is due, or the stage was paused: look at it again."""
-        with self._lock:
+        with self._scheduling():
             if self._closed or self._stages.get(stage.name) is not stage:
                 return
             self._look_at(stage)
@@ -75,7 +90,7 @@ class Dispatcher:
 
     def finished(self, stage: Schedulable) -> None:
         """The stage's turn has ended: its slots are free."""
-        with self._lock:
+        with self._scheduling():
             if stage.name in self._scheduler.running:
                 self._scheduler.finished(stage.name, self.clock())
                 self._timer_set.notify_all()
@@ -120,6 +135,16 @@ class Dispatcher:
             self._timer_set.notify_all()
         self._clockwork.join(5)
         self._threads.shutdown(wait=True)
+
+    @contextmanager
+    def _scheduling(self) -> Iterator[None]:
+        """Holds the lock, and counts the time in it as the scheduler's: looking at stages and deciding."""
+        with self._lock:
+            began = time.perf_counter()
+            try:
+                yield
+            finally:
+                self.scheduler_seconds += time.perf_counter() - began
 
     def _look_at(self, stage: Schedulable) -> None:
         view = stage.view(self.clock())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import tempfile
 import time
@@ -12,6 +11,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from penstock.errors import PenstockError
+from penstock.measure.congestion import Congestion
 from penstock.measure.turns import TurnRecord
 from penstock.pipeline.checks import FloorTable
 from penstock.pipeline.endpoints import SinkSpec
@@ -26,8 +26,16 @@ from penstock.scheduling.scheduler import Scheduler
 from penstock.spark.adopted import AdoptedQuery, adopted_pipeline
 from penstock.spark.dispatcher import Dispatcher
 from penstock.spark.feeders import wait_for
+from penstock.spark.kept_lines import KeptLines
+from penstock.spark.minutes import Minutes
 from penstock.spark.query import queries_alive
-from penstock.spark.reports import SinkReport, StageReport
+from penstock.spark.reports import (
+    SinkReport,
+    StageReport,
+    congestion_reports,
+    sink_reports,
+    stage_reports,
+)
 from penstock.spark.running import RunningPipeline
 from penstock.spark.session import build_session, prepare_session, session_warnings
 from penstock.spark.surroundings import PipelineState, Surroundings
@@ -42,7 +50,6 @@ log = logging.getLogger("penstock")
 FLOORS = FloorTable(direct=0.035, held=0.085)
 HOUSEKEEPING_SECONDS = 1.0
 STOP_SECONDS = 90.0
-DECISION_FILE_BYTES = 4_000_000
 
 
 class Engine:
@@ -85,6 +92,8 @@ class Engine:
         self._around = Surroundings(self.spark, self._dispatcher, self.state, fsync, queue_limit_bytes)
         self._pipelines: dict[str, RunningPipeline] = {}
         self._told = 0.0
+        self._decisions = KeptLines(self.state, "decisions")
+        self._minutes = Minutes(KeptLines(self.state, "minutes"), pool, clock())
         self._closed = False
         self._dispatcher.at(clock(), self._keep_house)
 
@@ -141,6 +150,10 @@ class Engine:
         self._running(name).stop(forget=forget)
         del self._pipelines[name]
 
+    @property
+    def _all(self) -> tuple[RunningPipeline, ...]:
+        return tuple(self._pipelines.values())
+
     def _running(self, name: str) -> RunningPipeline:
         if name not in self._pipelines:
             raise PenstockError(f"no pipeline {name!r} runs here, of {sorted(self._pipelines)}")
@@ -171,41 +184,29 @@ class Engine:
         for running in self._pipelines.values():
             if running.state == "failed":
                 raise running.error or PenstockError(f"pipeline {running.name!r} failed")
-        return all(running.idle for running in tuple(self._pipelines.values()))
+        return all(running.idle for running in self._all)
 
     def sinks(self) -> list[SinkReport]:
         """Latency at every sink since it was started."""
-        reports = []
-        for running in tuple(self._pipelines.values()):
-            for stage in tuple(running.stages):
-                declared = running.graph.stage(stage.name).sink
-                if declared is not None:
-                    reports.append(
-                        SinkReport(
-                            running.name,
-                            declared.name,
-                            declared.spec.guarantee,
-                            declared.latency_seconds,
-                            stage.books.latency,
-                        )
-                    )
-        return reports
+        return sink_reports(self._all)
 
     def stages(self) -> list[StageReport]:
         """Figures of every stage."""
-        now = self._dispatcher.clock()
-        return [
-            StageReport(
-                running.name,
-                stage.name,
-                stage.books.kind,
-                stage.books.figures(now),
-                stage.books.late_rows,
-                stage.books.dead_rows,
-            )
-            for running in tuple(self._pipelines.values())
-            for stage in tuple(running.stages)
-        ]
+        return stage_reports(self._all, self._dispatcher.clock())
+
+    def congestion(self) -> dict[str, Congestion]:
+        """How evenly each pipeline's stages are served, and the highest rate it could hold, by pipeline."""
+        return congestion_reports(self._all, self._dispatcher.slots, self._dispatcher.clock())
+
+    @property
+    def scheduler_seconds(self) -> float:
+        """Time spent in scheduling since the start: looking at stages and deciding."""
+        return self._dispatcher.scheduler_seconds
+
+    def reschedule(self, *, policy: str | Policy | None = None, consumption: str | None = None) -> None:
+        """Goes on under another policy, another consumption, or both, from the next turn on."""
+        chosen = policy_named(policy) if isinstance(policy, str) else policy
+        self._dispatcher.reschedule(chosen, parse_consumption(consumption) if consumption else None)
 
     def decisions(self, stage: str | None = None, n: int = 100) -> tuple[Decision, ...]:
         """The last grants and holds, with their reasons."""
@@ -220,15 +221,13 @@ class Engine:
         if self._closed:
             return
         self._closed = True
-        for running in tuple(self._pipelines.values()):
+        self._keep_records()
+        for running in self._all:
             try:
                 running.stop()
             except Exception:
                 log.exception("pipeline %r did not stop cleanly", running.name)
-        try:
-            self._tell_decisions()
-        except OSError as error:
-            log.warning("the last decisions could not be kept: %s", error)
+        self._keep_records(last=True)
         self._dispatcher.close()
         self._owner.release()
         if self._temporary is not None:
@@ -247,9 +246,10 @@ class Engine:
             return
         try:
             alive = queries_alive(self.spark)
-            self._tell_decisions()
-            for running in tuple(self._pipelines.values()):
+            for running in self._all:
                 self._look_after(running, alive)
+            self._around.profiles.refresh(running.graph for running in self._all)
+            self._keep_records()
         except Exception as error:
             log.warning("housekeeping failed and is tried again: %s", error)
         finally:
@@ -264,17 +264,17 @@ class Engine:
         except Exception as error:
             log.error("pipeline %r could not be looked after: %s", running.name, error)
 
-    def _tell_decisions(self) -> None:
-        """Keeps the decisions where `penstock explain` finds them, at most two files of them."""
-        fresh = self._dispatcher.since(self._told)
-        if not fresh:
-            return
-        self._told = fresh[-1].at
-        path = self.state / "decisions.jsonl"
-        if path.exists() and path.stat().st_size > DECISION_FILE_BYTES:
-            path.replace(self.state / "decisions.1.jsonl")
-        with path.open("a") as file:
-            file.writelines(json.dumps(each.to_json()) + "\n" for each in fresh)
+    def _keep_records(self, *, last: bool = False) -> None:
+        """Keeps decisions and figures where `penstock explain` finds them; failing at it stops nothing."""
+        try:
+            fresh = self._dispatcher.since(self._told)
+            if fresh:
+                self._told = fresh[-1].at
+                self._decisions.add(each.to_json() for each in fresh)
+            books = [stage.books for running in self._all for stage in tuple(running.stages)]
+            self._minutes.look(self._dispatcher.clock(), books, last=last)
+        except OSError as error:
+            log.warning("decisions and figures could not be kept: %s", error)
 
 
 def _check_state(state: str | Path | None) -> None:

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
+from penstock.measure.congestion import Congestion, congestion_of
 from penstock.measure.histogram import LatencyHistogram
 from penstock.measure.stage_meter import StageFigures
+from penstock.stages.stage import StageGraph
+
+if TYPE_CHECKING:
+    from penstock.spark.running import RunningPipeline
 
 
 @dataclass(frozen=True)
@@ -34,3 +41,52 @@ class StageReport:
     figures: StageFigures
     late_rows: int
     dead_rows: int
+
+
+def sink_reports(pipelines: Iterable[RunningPipeline]) -> list[SinkReport]:
+    """Latency at every sink of the pipelines."""
+    reports = []
+    for running in pipelines:
+        for stage in tuple(running.stages):
+            sink = running.graph.stage(stage.name).sink
+            if sink is not None:
+                promise, target = sink.spec.guarantee, sink.latency_seconds
+                reports.append(SinkReport(running.name, sink.name, promise, target, stage.books.latency))
+    return reports
+
+
+def stage_reports(pipelines: Iterable[RunningPipeline], now: float) -> list[StageReport]:
+    """Figures of every stage of the pipelines."""
+    return [
+        StageReport(
+            running.name,
+            stage.name,
+            stage.books.kind,
+            stage.books.figures(now),
+            stage.books.late_rows,
+            stage.books.dead_rows,
+        )
+        for running in pipelines
+        for stage in tuple(running.stages)
+    ]
+
+
+def congestion_reports(pipelines: Iterable[RunningPipeline], slots: int, now: float) -> dict[str, Congestion]:
+    """How evenly the stages of each pipeline are served, over the last minute."""
+    return {
+        running.name: congestion_of(
+            {stage.name: stage.books.figures(now) for stage in tuple(running.stages)},
+            slots,
+            first_stages(running.graph),
+        )
+        for running in pipelines
+    }
+
+
+def first_stages(graph: StageGraph) -> frozenset[str]:
+    """The first operations of a pipeline: for each source one stage that reads it, as rows count once."""
+    first = {stage.name for stage in graph.stages if stage.native is not None}
+    for queue in graph.queues.values():
+        if queue.source is not None and queue.consumers and first.isdisjoint(queue.consumers):
+            first.add(queue.consumers[0])
+    return frozenset(first)

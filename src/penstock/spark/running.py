@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from penstock.errors import PenstockError
 from penstock.pipeline.pipeline import Pipeline
@@ -23,13 +22,13 @@ from penstock.queues.errors import SpoolClosed
 from penstock.queues.spool import Spool
 from penstock.spark.blame import blame
 from penstock.spark.compile import Compiler, RunningStage
+from penstock.spark.dead_letters import dead_letters_in
 from penstock.spark.direct import DirectStage
 from penstock.spark.ends import QueueEnd
 from penstock.spark.feeders import Feeder
 from penstock.spark.jvm import schema_from_ddl
 from penstock.spark.native import NativeStage
 from penstock.spark.refusals import AnotherVersion, PipelineFailed, read_json
-from penstock.spark.results import DEAD_LETTER, RAW
 from penstock.spark.stage_base import Place
 from penstock.spark.surroundings import PipelineState, Surroundings
 from penstock.stages.fingerprint import describe, differences
@@ -120,6 +119,8 @@ class RunningPipeline:
                 failed=self._failed,
                 java_context=self._around.session.sparkContext._jsc,
                 listeners=self._around.listeners,
+                profiles=self._around.profiles,
+                depth=stage.depth,
             )
             place.folder.mkdir(parents=True, exist_ok=True)
             self.stages.append(compiler.compile(stage, place))
@@ -272,15 +273,7 @@ class RunningPipeline:
 
     def dead_letters(self) -> pa.Table:
         """All bad and late rows so far: `dead_letter` (the reason) and `raw`."""
-        tables = [
-            pq.read_table(spool.path / file)
-            for spool in self._own
-            if self.graph.queues[spool.name].dead_letters
-            for segment in spool.segments
-            for file in segment.files
-        ]
-        empty = pa.table({DEAD_LETTER: pa.array([], pa.string()), RAW: pa.array([], pa.string())})
-        return pa.concat_tables([empty, *tables])
+        return dead_letters_in(spool for spool in self._own if self.graph.queues[spool.name].dead_letters)
 
     @property
     def rows_waiting(self) -> int:

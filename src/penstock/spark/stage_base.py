@@ -16,6 +16,7 @@ from penstock.scheduling.stage_view import StageView
 from penstock.spark.bookkeeping import Books, Outcome
 from penstock.spark.dispatcher import Dispatcher, Schedulable
 from penstock.spark.ends import End, FrameEnd, Output, QueueEnd, Written
+from penstock.spark.profiles import Profiles
 from penstock.spark.results import Dating, Result
 
 if TYPE_CHECKING:
@@ -38,6 +39,8 @@ class Place:
     failed: Callable[[Any, BaseException], None]
     java_context: Any
     listeners: list[Callable[[TurnRecord], None]]
+    profiles: Profiles
+    depth: int = 0
 
 
 @dataclass(frozen=True)
@@ -59,7 +62,8 @@ class StageBase:
         self.destination = destination
         self.journal = journal
         self.paused = False
-        self.books = Books(place.name, place.pipeline, kind, place.dispatcher.clock())
+        slots = min(place.slots, place.dispatcher.slots)
+        self.books = Books(place.name, place.pipeline, kind, place.dispatcher.clock(), slots)
 
     @property
     def name(self) -> str:
@@ -133,6 +137,7 @@ class StageBase:
         # A function that takes the whole DataFrame does not tell how many rows it wrote: its input counts.
         uncounted = isinstance(self.destination.end, FrameEnd)
         rows = outcome.rows_in if uncounted else outcome.rows_out
+        self.place.profiles.learn(record, rows)
         if self.destination.is_sink and rows:
             self.books.arrived_at_sink(arrivals.scaled(rows), outcome.visible_at)
         for listener in tuple(self.place.listeners):
@@ -145,6 +150,7 @@ class StageBase:
     def base_view(
         self, rows: int, ready_since: float, oldest_arrival: float, flush: bool = False
     ) -> StageView:
+        profile = self.place.profiles.of(self.name)
         return StageView(
             name=self.place.name,
             pipeline=self.place.pipeline,
@@ -154,6 +160,10 @@ class StageBase:
             slots=self.place.slots,
             latency_seconds=self.place.latency_seconds,
             flush=flush,
+            depth=self.place.depth,
+            seconds_per_row=profile.seconds_per_row if profile else 0.0,
+            selectivity=profile.selectivity if profile else 1.0,
+            steepness=self.place.profiles.steepness_of(self.name),
         )
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 from penstock.measure.turns import TurnRecord
 from penstock.spark.dispatcher import Dispatcher
+from penstock.spark.profiles import Profiles
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -26,3 +27,4 @@ class Surroundings:
     fsync: bool
     queue_limit_bytes: int | None = None
     listeners: list[Callable[[TurnRecord], None]] = field(default_factory=list)
+    profiles: Profiles = field(default_factory=Profiles)
