@@ -64,15 +64,20 @@ def scan(
     Within a turn the rows of a key come in the order of the columns `order`, between turns as they arrive.
     It runs in Spark's JVM as flatMapGroupsWithState. The state of a key is kept for ever unless forgotten.
     """
+    from pyspark.errors import IllegalArgumentException
+
     keys, sequence = _names(by), _names(order)
     _check_columns(rows, (*keys, *sequence))
     start = _select(_template(rows, rows.schema), recurrence.start)
     template = _template(rows, _with_state(rows.schema, start.schema))
     step = _step(template, recurrence, start.schema)
     emit = _emit(template, rows.columns, recurrence, start.schema)
-    made = jvm(rows.sparkSession).penstock.Scan.over(
-        rows._jdf, keys, sequence, start._jdf, step._jdf, emit._jdf
-    )
+    try:
+        made = jvm(rows.sparkSession).penstock.Scan.over(
+            rows._jdf, keys, sequence, start._jdf, step._jdf, emit._jdf
+        )
+    except IllegalArgumentException as error:
+        raise PenstockError(str(error)) from error
     return frame_of(made, rows.sparkSession)
 
 
@@ -83,7 +88,8 @@ def _names(given: str | Sequence[str]) -> list[str]:
 def _check_columns(rows: DataFrame, names: Sequence[str]) -> None:
     if missing := [name for name in names if name not in rows.columns]:
         raise PenstockError(
-            f"a scan must be by columns that its rows have, got {', '.join(missing)}: they have {rows.columns}"
+            "a scan must be by columns that its rows have, "
+            f"got {', '.join(missing)}: they have {rows.columns}"
         )
 
 
