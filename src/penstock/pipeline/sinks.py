@@ -92,6 +92,11 @@ class Mqtt:
                 "a broker that is gone would not be noticed"
             )
 
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that rows must have."""
+        return (self.payload,)
+
 
 @dataclass(frozen=True)
 class Console:

@@ -88,6 +88,13 @@ class Books:
         with self._lock:
             self._meter.turn_abandoned(now)
 
+    def gave_back(self, now: float, rows: int) -> None:
+        """A turn was broken off, and its rows wait again: they do not arrive a second time."""
+        with self._lock:
+            self._rows_waiting += rows
+            self._meter.turn_abandoned(now)
+            self._meter.queue_changed(self._rows_waiting, now)
+
     def arrived_at_sink(self, arrivals: Arrivals, visible_at: float) -> None:
         """Latency of each row at the sink, from its arrival at the source."""
         with self._lock:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from penstock.errors import PenstockError
-from penstock.pipeline.nodes import Window
+from penstock.pipeline.nodes import Sink, Window
 from penstock.pipeline.sources import Files, Rate
 from penstock.queues.cursor import Consumer
 from penstock.queues.disk import Disk
@@ -20,7 +20,8 @@ from penstock.spark.adopted import AdoptedQuery
 from penstock.spark.backlogs import Backlog, FilesBacklog, RateBacklog, UnknownBacklog
 from penstock.spark.direct import DirectStage, GrantedFrames
 from penstock.spark.each_turn import EachTurn
-from penstock.spark.ends import QueueEnd, end_for
+from penstock.spark.end_catalog import Writer, end_for
+from penstock.spark.ends import QueueEnd, RemoteEnd
 from penstock.spark.held import GrantBooks, HeldParts, HeldStage, Late
 from penstock.spark.inputs import QueueInputs, Slices
 from penstock.spark.native import NativeParts, NativeStage
@@ -57,25 +58,16 @@ class Compiler:
         frame = build(stage, books.frames(place, self.schemas))
         plan = read_plan(frame)
         schema = frame.schema if stage.at_turn is None else EachTurn.of(stage).schema
-        destination = self._destination(stage, schema)
+        destination = self._destination(stage, schema, place.folder)
         inputs = self._inputs(stage, place, journal)
         frames = partial(self._frames, stage, place)
         if plan.is_stateful:
-            self._check_needs(stage, plan)
+            _check_stateless(stage, destination, plan)
             late = self._late(stage, place)
             parts = HeldParts(inputs, books, frame, plan.watermark, late, frames)
             return HeldStage(place, destination, journal, parts)
         books.close()
         return DirectStage(place, destination, journal, inputs, frames)
-
-    def _check_needs(self, stage: Stage, plan: StreamPlan) -> None:
-        """State that was not declared and so stands in one stage with what cannot have it."""
-        if stage.at_turn is not None:
-            raise PenstockError(
-                f"operator {stage.at_turn.name!r} of pipeline {stage.pipeline!r}, called at every turn, must "
-                f"be in a stage without state, got {', '.join(plan.stateful)}: put a queue() before it, "
-                "or declare the operator with state as stateful"
-            )
 
     def _native(self, stage: Stage, place: Place, journal: Journal) -> NativeStage:
         assert stage.native is not None
@@ -84,7 +76,7 @@ class Compiler:
         mode = spec.output_mode if isinstance(spec, AdoptedQuery) else "append"
         settings = QuerySettings(place.name, place.folder / "checkpoint", place.slots, mode)
         plan = read_plan(frame)
-        destination = self._destination(stage, frame.schema)
+        destination = self._destination(stage, frame.schema, place.folder)
         backlog = backlog_of(plan, settings, place.dispatcher.clock())
         parts = NativeParts(frame, settings, backlog, plan.watermark)
         return NativeStage(place, destination, journal, parts)
@@ -101,7 +93,7 @@ class Compiler:
         each_turn = None if before is not None or stage.at_turn is None else EachTurn.of(stage)
         return GrantedFrames(place, schemas, lambda inputs: build(stage, inputs, before=before), each_turn)
 
-    def _destination(self, stage: Stage, schema: StructType) -> Destination:
+    def _destination(self, stage: Stage, schema: StructType, folder: Path) -> Destination:
         from pyspark.sql.types import StructType
 
         splits = bool(stage.operators) and stage.operators[-1].dead_letters
@@ -113,7 +105,9 @@ class Compiler:
         dead = next(iter(stage.dead_letters.values()), None)
         buried = QueueEnd(self.spools[dead], stage.name) if dead is not None else None
         if stage.sink is not None:
-            return Destination(end_for(stage.sink.spec, stage.name, self.disk), True, buried, splits)
+            _check_columns(stage.sink, stage.pipeline, schema)
+            end = end_for(stage.sink.spec, Writer(stage.name, folder, self.disk))
+            return Destination(end, True, buried, splits)
         assert stage.output is not None
         kept = [field for field in schema.fields if not (splits and field.name in (DEAD_LETTER, RAW))]
         self.schemas[stage.output] = StructType(kept)
@@ -126,6 +120,29 @@ class Compiler:
             if window.on in frames.template.columns:
                 return partial(_late_of, frames, window)
         return None
+
+
+def _check_stateless(stage: Stage, destination: Destination, plan: StreamPlan) -> None:
+    """Refuses state, which was not declared, in one stage with what needs direct turns."""
+    if stage.at_turn is not None:
+        subject = f"operator {stage.at_turn.name!r} of pipeline {stage.pipeline!r}, called at every turn,"
+    elif stage.sink is not None and isinstance(destination.end, RemoteEnd):
+        subject = f"sink {stage.sink.name!r} of pipeline {stage.pipeline!r}, which may be away,"
+    else:
+        return
+    raise PenstockError(
+        f"{subject} must be in a stage without state, got {', '.join(plan.stateful)}: "
+        "put a queue() before it, or declare the operator with state as stateful"
+    )
+
+
+def _check_columns(sink: Sink, pipeline: str, schema: StructType) -> None:
+    missing = [name for name in getattr(sink.spec, "columns", ()) if name not in schema.names]
+    if missing:
+        raise PenstockError(
+            f"sink {sink.name!r} of pipeline {pipeline!r} must be given the column {missing[0]!r}, "
+            f"got {', '.join(schema.names)}: there would be nothing to write"
+        )
 
 
 def _late_of(frames: GrantedFrames, window: Window, slices: Slices, threshold_seconds: float) -> DataFrame:

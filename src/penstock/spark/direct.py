@@ -11,7 +11,7 @@ from penstock.scheduling.decisions import Grant
 from penstock.scheduling.stage_view import StageView
 from penstock.spark.bookkeeping import Outcome
 from penstock.spark.each_turn import EachTurn
-from penstock.spark.ends import Written
+from penstock.spark.ends import EndAway, RemoteEnd, Written
 from penstock.spark.inputs import QueueInputs, Slices, file_lines, turn_input
 from penstock.spark.jvm import analysed_plan, frame_of, java_session, jvm
 from penstock.spark.results import Dating
@@ -101,12 +101,21 @@ class DirectStage(StageBase):
         self._frames_before = frames
         self._frames = frames(None)
         self._failed_slices: Slices = {}
+        self._remote = destination.end if isinstance(destination.end, RemoteEnd) else None
+        if self._remote is not None:
+            self._remote.watch(lambda: place.dispatcher.changed(self))
+
+    @property
+    def may_run(self) -> bool:
+        """Also not while its end is away: its rows wait, and it takes no slot."""
+        ready = self._remote is None or self._remote.ready
+        return super().may_run and ready
 
     def view(self, now: float) -> StageView | None:
-        rows = self.inputs.rows_waiting
+        may_run, rows = self.may_run, self.inputs.rows_waiting
         self.books.waiting(rows, now)
         since = self.inputs.ready_since
-        if rows == 0 or since is None or not self.may_run:
+        if rows == 0 or since is None or not may_run:
             return None
         return self.base_view(rows, since, self.inputs.oldest_arrival or since)
 
@@ -115,12 +124,20 @@ class DirectStage(StageBase):
         try:
             slices = self.inputs.take(grant.rows)
             self.books.began(grant.at, self.inputs.rows_waiting)
-            self._run(grant, slices)
+            self._run_or_give_back(grant, slices)
         except Exception as error:
             self._failed_slices = slices
             self.fail(error)
             return
         self.place.dispatcher.finished(self)
+
+    def _run_or_give_back(self, grant: Grant, slices: Slices) -> None:
+        try:
+            self._run(grant, slices)
+        except EndAway:
+            # Nothing is committed. The stage is looked at again when its end is back.
+            self.books.gave_back(self.now, turn_input(slices).rows)
+            self.inputs.give_back(slices)
 
     def _run(self, grant: Grant, slices: Slices) -> None:
         batch = self.journal.entry.batch + 1
@@ -143,4 +160,6 @@ class DirectStage(StageBase):
         return runs(self._frames_before(operator), self._failed_slices)
 
     def stop(self) -> None:
-        """Nothing to stop: a stage without a turn is at rest."""
+        """A stage without a turn is at rest; an end elsewhere is left."""
+        if self._remote is not None:
+            self._remote.close()

@@ -5,17 +5,16 @@ from __future__ import annotations
 import io
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from penstock.errors import PenstockError
 from penstock.pipeline import sinks
-from penstock.pipeline.endpoints import SinkSpec
 from penstock.queues.disk import Disk
 from penstock.queues.spool import Spool
 from penstock.spark.results import Result
@@ -42,6 +41,10 @@ class SinkError(PenstockError):
         )
 
 
+class EndAway(PenstockError):
+    """An end that went away in the middle of a turn: its rows wait, and the turn runs again."""
+
+
 class End(Protocol):
     """Takes the result of a turn."""
 
@@ -51,6 +54,24 @@ class End(Protocol):
 
     def show(self, output: Output) -> None:
         """Makes what `write` kept visible; again, after a crash, it does nothing."""
+        ...
+
+
+@runtime_checkable
+class RemoteEnd(End, Protocol):
+    """An end in a process that may go away and come back. Only direct turns can be given back for it."""
+
+    @property
+    def ready(self) -> bool:
+        """Whether it is there; asked the first time, it begins to look."""
+        ...
+
+    def watch(self, changed: Callable[[], None]) -> None:
+        """Has `changed` called whenever `ready` has changed."""
+        ...
+
+    def close(self) -> None:
+        """It is needed no more."""
         ...
 
 
@@ -186,23 +207,6 @@ class FrameEnd:
 
     def show(self, output: Output) -> None:
         raise PenstockError("a function keeps nothing to be shown later")
-
-
-def end_for(spec: SinkSpec, producer: str, disk: Disk) -> End:
-    """The end that writes to a sink as it was declared."""
-    if isinstance(spec, sinks.Parquet):
-        return FolderEnd(Path(spec.path).absolute(), producer, "parquet", disk)
-    if isinstance(spec, sinks.JsonLines):
-        return FolderEnd(Path(spec.path).absolute(), producer, "json", disk)
-    if isinstance(spec, sinks.ToSpool):
-        return QueueEnd(spec.spool, producer)
-    if isinstance(spec, sinks.Callback | sinks.Console):
-        return CallEnd(spec, producer)
-    if isinstance(spec, sinks.ForeachBatch):
-        return FrameEnd(spec, producer)
-    raise PenstockError(
-        f"a sink must be one of penstock.sinks, got {type(spec).__name__}: the runtime cannot write to it"
-    )
 
 
 def _json_line(row: Mapping[str, Any]) -> str:

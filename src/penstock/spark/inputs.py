@@ -69,6 +69,11 @@ class QueueInputs:
     def commit(self, slices: Slices) -> dict[str, Position]:
         return {queue: self.consumers[queue].commit(pieces) for queue, pieces in slices.items()}
 
+    def give_back(self, slices: Slices) -> None:
+        """These rows, taken but not committed, wait again."""
+        for queue, pieces in slices.items():
+            self.consumers[queue].give_back(pieces)
+
     def release(self, slices: Slices) -> None:
         for queue, pieces in slices.items():
             self.consumers[queue].release(pieces)

@@ -50,13 +50,14 @@ class Publisher:
         self._link: _Link | None = None
         self._told = False
         self._closing = threading.Event()
-        self._connected = threading.Event()
+        self._found = threading.Event()
         self._thread: threading.Thread | None = None
         self._lock = threading.Lock()
 
     @property
     def connected(self) -> bool:
-        return self._connected.is_set()
+        link = self._link
+        return link is not None and link.alive
 
     def start(self) -> None:
         """Begins to connect; the second time it does nothing."""
@@ -86,7 +87,7 @@ class Publisher:
     def __enter__(self) -> Self:
         """Starts, and waits until the broker is there."""
         self.start()
-        if not self._connected.wait(CONNECT_SECONDS + LAST_RETRY_SECONDS):
+        if not self._found.wait(CONNECT_SECONDS + LAST_RETRY_SECONDS):
             self.close()
             raise BrokerAway(self._spec, "cannot be reached")
         return self
@@ -120,10 +121,9 @@ class Publisher:
         # close() looks at the link after it has set this.
         if self._closing.is_set():
             link.end()
-        self._connected.set()
+        self._found.set()
         self._call_changed()
         link.ended.wait()
-        self._connected.clear()
         self._link = None
         self._call_changed()
 

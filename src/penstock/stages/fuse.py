@@ -17,7 +17,8 @@ def cut(pipeline: Pipeline) -> StageGraph:
     Chains fuse. A queue stands behind a source Spark does not read itself, at a loop, at `queue()`, where
     several read one stream, at `fuse=False`, where parallelism changes, behind an operator with dead letters,
     between two operators with state, and where a union or join has a native source beside another input.
-    An operator that is called at every turn ends its stage, which has neither state nor a native source.
+    An operator that is called at every turn ends its stage, which has neither state nor a native source;
+    nor has that of a sink that may be away.
     """
     pipeline.check()
     cutter = _Cutter(pipeline, pipeline.graph())
@@ -111,6 +112,9 @@ class _Cutter:
         chains = {name: _Chain(native=isinstance(self.nodes[name], Source)) for name in self.order}
         for name in self.order:
             node = self.nodes[name]
+            if isinstance(node, Sink) and getattr(node.spec, "may_be_away", False):
+                chain = chains[node.input]
+                self.queued.update({node.input} if chain.native or chain.stateful else ())
             if not isinstance(node, Operator):
                 continue
             self.queued.update(each for each in node.inputs if not self._alike(each, node))

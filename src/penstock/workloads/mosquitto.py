@@ -43,9 +43,11 @@ class Mosquitto:
     """A broker on a free port of the loopback, with its files in a temporary directory.
 
     It keeps what subscribers have not acknowledged over `stop` and `start`, and drops no message.
+    Unless `anonymous`, it refuses clients without a password.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, anonymous: bool = True) -> None:
+        self._anonymous = anonymous
         self._program = _needed("mosquitto")
         self._folder = tempfile.TemporaryDirectory(prefix="penstock-mosquitto-", ignore_cleanup_errors=True)
         self._process: subprocess.Popen[bytes] | None = None
@@ -96,7 +98,7 @@ class Mosquitto:
     def _settings(self, port: int) -> str:
         lines = [
             f"listener {port} {self.host}",
-            "allow_anonymous true",
+            f"allow_anonymous {str(self._anonymous).lower()}",
             # 0 is no limit: what a subscriber has not read yet is kept, not dropped.
             "max_inflight_messages 0",
             "max_queued_messages 0",

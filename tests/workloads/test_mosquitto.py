@@ -1,0 +1,51 @@
+from __future__ import annotations
+
+import pytest
+from tests.spark.conftest import eventually
+
+from penstock import sinks
+from penstock.spark.mqtt_publisher import BrokerAway, Publisher
+from penstock.workloads.mosquitto import Mosquitto, Subscriber, accepts, is_installed
+
+pytestmark = pytest.mark.skipif(
+    not is_installed(), reason="mosquitto and mosquitto-clients are not installed"
+)
+
+
+def test_a_broker_keeps_its_port_and_its_sessions_over_a_restart() -> None:
+    with Mosquitto() as broker:
+        spec = sinks.Mqtt(broker.host, broker.port, "t")
+        with Subscriber(broker, "t", keep=True) as subscriber:
+            for text in ("before", "after"):
+                with Publisher(spec, "test") as publisher:
+                    publisher.publish([text])
+                eventually(lambda text=text: subscriber.payloads[-1:] == [text])  # type: ignore[misc]
+                port = broker.port
+                broker.restart()
+                assert broker.port == port
+            assert subscriber.count == 2
+    assert not accepts(broker.host, port)
+
+
+def test_a_subscriber_counts_every_message_once() -> None:
+    with Mosquitto() as broker, Subscriber(broker, "t") as subscriber:
+        spec = sinks.Mqtt(broker.host, broker.port, "t")
+        with Publisher(spec, "test") as publisher:
+            for _ in range(3):
+                publisher.publish(["x" * 100] * 3000)
+        eventually(lambda: subscriber.count >= 9000)
+        assert subscriber.count == 9000
+
+
+def test_a_publisher_without_a_broker_says_so() -> None:
+    with Mosquitto() as broker:
+        spec = sinks.Mqtt(broker.host, broker.port, "t")
+    publisher = Publisher(spec, "test")
+    publisher.start()
+    with pytest.raises(BrokerAway) as caught:
+        publisher.publish(["x"])
+    assert str(caught.value) == (
+        f"MQTT broker 127.0.0.1:{spec.port} must acknowledge every message, but is not connected: "
+        "the messages wait until it is there"
+    )
+    publisher.close()
