@@ -69,7 +69,12 @@ class Publisher:
                 self._thread.start()
 
     def publish(self, payloads: Sequence[str | bytes | None]) -> None:
-        """Returns when the broker has acknowledged them all; BrokerAway if it is not there, or goes away."""
+        """Returns when the broker has acknowledged them all; BrokerAway if it is not there, or goes away.
+
+        Where nobody called `start`, it connects first.
+        """
+        if self._thread is None:
+            self.__enter__()
         link = self._link
         if link is None or not link.alive:
             raise BrokerAway(self._spec, "is not connected")
