@@ -1,0 +1,30 @@
+"""Columns computed by one of Penstock's Java functions over a large text, which every JVM reads once."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from penstock.spark.jvm import java_session, jvm
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, SparkSession
+
+
+def once_per_jvm(session: SparkSession, kind: str, lines: Sequence[str]) -> Any:
+    """A broadcast of the lines, and the key under which a JVM keeps what `kind` makes of them."""
+    text = "\n".join(lines)
+    digest = hashlib.sha256(text.encode()).hexdigest()
+    broadcast = session.sparkContext._jsc.broadcast(text)
+    return jvm(session).penstock.OncePerJvm(f"{kind} {digest}", broadcast)
+
+
+def called(session: SparkSession, function: Any, returns: str, *columns: Column) -> Column:
+    """The Java function of these columns; `returns` is its type, as DDL."""
+    from pyspark.sql import Column
+    from pyspark.sql.types import DataType
+
+    kind = java_session(session).parseDataType(DataType.fromDDL(returns).json())
+    arguments = [column._jc for column in columns]
+    return Column(jvm(session).penstock.FunctionOf.columns(function, kind, arguments))
