@@ -39,6 +39,10 @@ BENCHES: Mapping[str, Bench] = {
         "penstock.bench.crash",
         "rows lost or doubled when the driver is killed at random moments",
     ),
+    "riot": Bench(
+        "penstock.bench.riot.bench",
+        "the RIoTBench topologies: highest rates and latency under each policy and on plain Spark",
+    ),
 }
 
 

@@ -20,18 +20,26 @@ if TYPE_CHECKING:
 class Mark:
     """What a figure must reach."""
 
-    bound: Literal["at least", "at most"]
+    bound: Literal["at least", "at most", "within"]
     value: float
+    highest: float = 0.0
+    """Where it is a range, whose least is `value`."""
 
     def met_by(self, figure: float) -> bool:
         """Not a number meets no mark.
 
         >>> at_most(50).met_by(46.0), at_least(3).met_by(2.9), at_most(50).met_by(float("nan"))
         (True, False, False)
+        >>> within(0.8, 1.2).met_by(0.9), within(0.8, 1.2).met_by(1.3)
+        (True, False)
         """
+        if self.bound == "within":
+            return self.value <= figure <= self.highest
         return figure >= self.value if self.bound == "at least" else figure <= self.value
 
     def __str__(self) -> str:
+        if self.bound == "within":
+            return f"{self.value:g} to {self.highest:g}"
         return f"{self.bound} {self.value:g}"
 
 
@@ -41,6 +49,10 @@ def at_least(value: float) -> Mark:
 
 def at_most(value: float) -> Mark:
     return Mark("at most", value)
+
+
+def within(least: float, highest: float) -> Mark:
+    return Mark("within", least, highest)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,1 @@
+"""`penstock bench riot`: the four RIoTBench topologies under Penstock and on plain Spark."""

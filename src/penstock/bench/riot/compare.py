@@ -1,0 +1,162 @@
+"""One topology on both sides: the search for their highest rates, then steps in turn."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from penstock.bench.riot.steps import Curve, Ladder, Step, climb
+from penstock.bench.workers import Worker
+
+MODULE = "penstock.bench.riot.worker"
+OWN_POLICY = "longest-queue"
+DRAIN_SECONDS = 60.0
+
+
+@dataclass(frozen=True)
+class Times:
+    """How long things take, in seconds, and how often the sides alternate."""
+
+    warmup: float
+    settle: float
+    measured: float
+    rounds: int
+    refinements: int
+
+
+@dataclass(frozen=True)
+class Job:
+    """What is to be measured of one topology."""
+
+    topology: str
+    start_rate: Mapping[str, float]
+    policies: Sequence[str]
+    consumptions: Sequence[str]
+    fused: bool
+    times: Times
+
+
+@dataclass
+class Comparison:
+    """What was measured of one topology."""
+
+    job: Job
+    plain: Curve
+    ours: Curve
+    in_turn: list[tuple[Step, Step]] = field(default_factory=list)
+    """The rival and ours at the same rate, one after the other, several times."""
+    policies: dict[str, Curve] = field(default_factory=dict)
+    consumptions: dict[str, Curve] = field(default_factory=dict)
+    fused: Curve | None = None
+
+    @property
+    def plain_best(self) -> Step:
+        """The rival at its highest rate or, where it held none, at the least that was tried."""
+        return self.plain.highest or self.plain.least
+
+
+class Measured:
+    """A side's process, stopped by a signal whenever the other one is measured."""
+
+    def __init__(self, job: Job, side: str, folder: Path, port: int, say: Callable[[str], None]):
+        self._job = job
+        self._side = side
+        self._say = say
+        say(f"{job.topology}, {side}: starting")
+        self._worker = Worker(MODULE, folder, "--side", side, "--topology", job.topology, "--port", str(port))
+        self._worker.ready()
+        start = job.start_rate[side]
+        say(f"{job.topology}, {side}: warming up for {job.times.warmup:g} s at {start:,.0f} rows/s")
+        self._worker.ask(do="step", rate=start, settle=job.times.warmup, seconds=1.0)
+        self.drain()
+
+    def step(self, rate: float, what: str = "") -> Step:
+        times = self._job.times
+        answer = self._worker.ask(do="step", rate=rate, settle=times.settle, seconds=times.measured)
+        step = Step.of(answer)
+        verdict = "held" if step.held else "not held"
+        self._say(
+            f"{self._job.topology}, {what or self._side}: {rate:,.0f} rows/s, mean {step.mean:.3f} s, "
+            f"p99 {step.p99:.2f} s, {verdict}"
+        )
+        if not step.held:
+            self.drain()
+        return step
+
+    def climb(self, start: float, what: str = "", refinements: int | None = None) -> Curve:
+        refined = self._job.times.refinements if refinements is None else refinements
+        curve = climb(Ladder(start, refinements=refined), lambda rate: self.step(rate, what))
+        self.drain()
+        return curve
+
+    def drain(self) -> None:
+        self._worker.ask(do="drain", limit=DRAIN_SECONDS)
+
+    def reschedule(self, policy: str, consumption: str = "all") -> None:
+        self._worker.ask(do="reschedule", policy=policy, consumption=consumption)
+
+    def fuse(self) -> None:
+        self._worker.ask(do="fuse")
+
+    def pause(self) -> None:
+        os.killpg(self._worker.pid, signal.SIGSTOP)
+
+    def go_on(self) -> None:
+        os.killpg(self._worker.pid, signal.SIGCONT)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.go_on()
+        self._worker.close()
+
+
+def compare(job: Job, folder: Path, port: int, say: Callable[[str], None]) -> Comparison:
+    """Runs the rival, then ours, then both in turn, then what else of ours is asked for."""
+    with ExitStack() as sides:
+        plain = sides.enter_context(Measured(job, "plain", folder, port, say))
+        rival = plain.climb(job.start_rate["plain"])
+        plain.pause()
+        ours = sides.enter_context(Measured(job, "ours", folder, port, say))
+        made = Comparison(job, rival, ours.climb(job.start_rate["ours"]))
+        for _ in range(job.times.rounds):
+            made.in_turn.append(_both(plain, ours, made.plain_best.rate))
+        _variants(made, ours)
+    return made
+
+
+def _both(plain: Measured, ours: Measured, rate: float) -> tuple[Step, Step]:
+    ours.pause()
+    plain.go_on()
+    rival = plain.step(rate)
+    plain.drain()
+    plain.pause()
+    ours.go_on()
+    own = ours.step(rate)
+    ours.drain()
+    return rival, own
+
+
+def _variants(made: Comparison, ours: Measured) -> None:
+    best = made.ours.highest or made.ours.least
+    for policy in made.job.policies:
+        if policy != OWN_POLICY:
+            ours.reschedule(policy)
+            made.policies[policy] = ours.climb(best.rate * 0.6, policy, refinements=1)
+    for consumption in made.job.consumptions:
+        ours.reschedule(OWN_POLICY, consumption)
+        made.consumptions[consumption] = ours.climb(best.rate * 0.4, consumption, refinements=1)
+    if made.job.fused:
+        ours.reschedule(OWN_POLICY)
+        ours.fuse()
+        ours.step(best.rate, "fused, warming up")
+        made.fused = ours.climb(best.rate, "fused")

@@ -1,0 +1,122 @@
+"""Pictures like figures 7 to 11 of EdgeWise."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from penstock.bench.result import Plot
+from penstock.bench.riot.compare import OWN_POLICY, Comparison
+from penstock.bench.riot.figures import BALANCE_TOPOLOGY
+from penstock.bench.riot.steps import LATENCY_LIMIT_SECONDS, Curve, Step
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+# From the palette of Okabe and Ito: told apart by all readers.
+PLAIN_COLOUR, OWN_COLOUR = "#D55E00", "#0072B2"
+OTHER_COLOURS = ("#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#444444", "#F0E442", "#000000")
+PARTS = (("queue_seconds", "#0072B2"), ("schedule_seconds", "#E69F00"), ("compute_seconds", "#009E73"))
+
+
+def plots_of(made: Mapping[str, Comparison]) -> list[Plot]:
+    """One picture of the curves of each topology; then utilisation, queue times and consumption."""
+    found = [
+        Plot(f"{name}-latency", lambda figure, one=one: draw_latency(figure, one))  # type: ignore[misc]
+        for name, one in made.items()
+    ]
+    studied = made.get(BALANCE_TOPOLOGY)
+    if studied is not None:
+        found.append(Plot("utilisation", lambda figure: draw_utilisation(figure, studied)))
+        found.append(Plot("times", lambda figure: draw_times(figure, studied)))
+    for name, one in made.items():
+        if one.consumptions:
+            found.append(Plot(f"{name}-consumption", lambda figure, one=one: draw_consumption(figure, one)))  # type: ignore[misc]
+    return found
+
+
+def draw_latency(figure: Figure, one: Comparison) -> None:
+    """Mean latency over throughput at the sink (figure 7)."""
+    axes = _axes(figure, f"{one.job.topology.upper()}: mean latency over throughput")
+    curves = {"plain Spark": one.plain, OWN_POLICY: one.ours, **one.policies}
+    if one.fused is not None:
+        curves["fused"] = one.fused
+    for (name, curve), colour in zip(
+        curves.items(), (PLAIN_COLOUR, OWN_COLOUR, *OTHER_COLOURS), strict=False
+    ):
+        _line(axes, name, curve, colour)
+    _limits(axes, figure)
+
+
+def draw_consumption(figure: Figure, one: Comparison) -> None:
+    """The same for each rule of how many rows a turn takes (figure 11)."""
+    axes = _axes(figure, f"{one.job.topology.upper()}: rows that a turn takes")
+    for (name, curve), colour in zip(one.consumptions.items(), (OWN_COLOUR, *OTHER_COLOURS), strict=False):
+        _line(axes, name, curve, colour)
+    _limits(axes, figure)
+
+
+def _line(axes: Axes, name: str, curve: Curve, colour: str) -> None:
+    steps = [step for step in curve.by_rate if step.published_per_second > 0]
+    across, up = [step.published_per_second for step in steps], [step.mean for step in steps]
+    axes.plot(across, up, "o-", color=colour, markersize=4, linewidth=1.4, label=name)
+
+
+def _limits(axes: Axes, figure: Figure) -> None:
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    axes.axhline(LATENCY_LIMIT_SECONDS, color="#444444", linestyle="--", linewidth=1)
+    axes.set_xlabel("rows published per second")
+    axes.set_ylabel("mean latency, s")
+    figure.legend(loc="outside lower center", ncols=4, frameon=False)
+
+
+def draw_utilisation(figure: Figure, one: Comparison) -> None:
+    """Coefficient of variation of the stages' utilisation over the input rate (figure 8)."""
+    axes = _axes(figure, f"{one.job.topology.upper()}: how unevenly stages are utilised")
+    for name, curve, colour in (("plain Spark", one.plain, PLAIN_COLOUR), (OWN_POLICY, one.ours, OWN_COLOUR)):
+        known = [
+            (step.rate, step.utilisation_cv) for step in curve.by_rate if step.utilisation_cv is not None
+        ]
+        axes.plot(*zip(*known, strict=True), "o-", color=colour, markersize=4, label=name)
+    axes.set_xscale("log")
+    axes.set_xlabel("input rows per second")
+    axes.set_ylabel("coefficient of variation of utilisation")
+    figure.legend(loc="outside lower center", ncols=2, frameon=False)
+
+
+def draw_times(figure: Figure, one: Comparison) -> None:
+    """T_Q, T_S and T_C of each stage at the same rate, on both sides (figures 9 and 10)."""
+    plain, own = one.in_turn[-1]
+    both = figure.subplots(1, 2, sharey=True)
+    for axes, title, step in zip(both, ("plain Spark", OWN_POLICY), (plain, own), strict=True):
+        _bars(axes, step)
+        _plain(axes, f"{title}, {step.rate:,.0f} rows/s")
+    both[0].set_ylabel("seconds of a row at the stage")
+    figure.legend(*both[0].get_legend_handles_labels(), loc="outside lower center", ncols=3, frameon=False)
+
+
+def _bars(axes: Axes, step: Step) -> None:
+    names = list(step.stages)
+    below = [0.0] * len(names)
+    for (part, colour), label in zip(PARTS, ("queue T_Q", "schedule T_S", "compute T_C"), strict=True):
+        heights = [step.stages[name][part] for name in names]
+        axes.bar(range(len(names)), heights, bottom=below, color=colour, label=label)
+        below = [low + height for low, height in zip(below, heights, strict=True)]
+    shown: Sequence[str] = [name.split(".", 1)[-1] for name in names]
+    axes.set_xticks(range(len(names)), shown, rotation=40, ha="right", fontsize=8)
+
+
+def _axes(figure: Figure, title: str) -> Axes:
+    axes = figure.add_subplot()
+    _plain(axes, title)
+    return axes
+
+
+def _plain(axes: Axes, title: str) -> None:
+    axes.set_title(title, loc="left", fontsize=11, fontweight="bold")
+    axes.grid(True, which="major", color="#e4e4e4", linewidth=0.8)
+    axes.set_axisbelow(True)
+    for edge in ("top", "right"):
+        axes.spines[edge].set_visible(False)

@@ -1,0 +1,124 @@
+"""Figures of every stage over a step, from what was fed in and the turns that ran; alike for both sides."""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from penstock.measure.stage_meter import StageFigures, StageMeter
+from penstock.measure.turns import NO_TURN_YET, TurnRecord
+from penstock.queues.segment import Arrivals
+from penstock.spark.turn_input import Portion, TurnInput
+from penstock.stages.stage import StageGraph
+
+Tick = tuple[float, int]
+"""When rows were fed in, and how many."""
+BINS = 40
+
+
+@dataclass(frozen=True)
+class _Event:
+    at: float
+    order: int
+    kind: Literal["came", "began", "ended"]
+    stage: str
+    rows: int
+    turn: TurnRecord | None = None
+
+
+def figures_of(
+    graph: StageGraph, ticks: Sequence[Tick], turns: Iterable[TurnRecord], begin: float, end: float
+) -> dict[str, StageFigures]:
+    """Figures of each stage from `begin` to `end`; ticks and turns reach back to an empty pipeline."""
+    events = sorted(_events(graph, ticks, turns), key=lambda event: (event.at, event.order))
+    first = min([begin, *(event.at for event in events)])
+    followed = {stage.name: _Followed(first, end - begin) for stage in graph.stages}
+    for event in events:
+        if event.at <= end:
+            followed[event.stage].take(event)
+    return {name: each.meter.figures(end) for name, each in followed.items()}
+
+
+def _events(graph: StageGraph, ticks: Sequence[Tick], turns: Iterable[TurnRecord]) -> Iterator[_Event]:
+    fed = [queue for queue in graph.queues.values() if queue.source is not None]
+    for queue in fed:
+        for at, rows in ticks:
+            for consumer in queue.consumers:
+                yield _Event(at, 0, "came", consumer, rows)
+    for turn in turns:
+        yield _Event(turn.granted_at, 1, "began", turn.stage, turn.rows_in, turn)
+        yield _Event(turn.finished_at, 2, "ended", turn.stage, turn.rows_in, turn)
+        output = graph.stage(turn.stage).output
+        for consumer in graph.queues[output].consumers if output else ():
+            yield _Event(turn.finished_at, 0, "came", consumer, turn.rows_out)
+
+
+class _Followed:
+    """One stage: its queue, row by row in order of arrival, and its meter."""
+
+    def __init__(self, started_at: float, seconds: float):
+        self.meter = StageMeter(started_at, seconds, BINS)
+        self._queue: deque[list[float]] = deque()
+        self._rows = 0
+        self._last_end = NO_TURN_YET
+        self._took: dict[int, TurnInput] = defaultdict(TurnInput)
+
+    def take(self, event: _Event) -> None:
+        if event.kind == "came":
+            if event.rows:
+                self._queue.append([event.at, event.rows])
+                self._rows += event.rows
+                self.meter.queue_changed(self._rows, event.at, event.rows)
+            return
+        assert event.turn is not None
+        if event.kind == "began":
+            self._took[event.turn.batch] = self._first(event.rows)
+            self.meter.turn_started(event.at)
+            self.meter.queue_changed(self._rows, event.at)
+            return
+        took = self._took.pop(event.turn.batch)
+        times = took.times(self._last_end, event.turn.granted_at, event.turn.finished_at)
+        self._last_end = event.turn.finished_at
+        self.meter.turn_finished(
+            replace(
+                event.turn,
+                queue_seconds=times.queue_seconds,
+                schedule_seconds=times.schedule_seconds,
+                compute_seconds=times.compute_seconds,
+            )
+        )
+
+    def _first(self, rows: int) -> TurnInput:
+        portions = []
+        while rows > 0 and self._queue:
+            came, there = self._queue[0]
+            taken = min(rows, int(there))
+            portions.append(Portion(taken, Arrivals(), came))
+            rows -= taken
+            self._rows -= taken
+            if taken == there:
+                self._queue.popleft()
+            else:
+                self._queue[0][1] = there - taken
+        return TurnInput(tuple(portions))
+
+
+def as_numbers(figures: Mapping[str, StageFigures]) -> dict[str, dict[str, float]]:
+    """The figures that a bench keeps, by stage."""
+    return {
+        name: {
+            "arrival": each.arrival_rows_per_second,
+            "service": each.service_rows_per_second,
+            "utilisation": each.utilisation,
+            "queue_seconds": each.queue_seconds,
+            "schedule_seconds": each.schedule_seconds,
+            "compute_seconds": each.compute_seconds,
+            "rows_in": float(each.rows_in),
+            "slot_seconds": each.slot_seconds,
+            "seconds": each.seconds,
+            "turns": float(each.turns),
+        }
+        for name, each in figures.items()
+    }

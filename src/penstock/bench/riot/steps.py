@@ -1,0 +1,116 @@
+"""A step: one side at one rate for some seconds; and the search for the highest rate that a side holds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import sqrt
+from typing import Any
+
+LATENCY_LIMIT_SECONDS = 1.0
+# A queue grows where rows late in a step waited so much longer than those early in it.
+GROWTH, GROWTH_SECONDS = 1.3, 0.1
+LEAST_SHARE_PUBLISHED = 0.9
+
+
+@dataclass(frozen=True)
+class Step:
+    """What one step measured. Latencies are in seconds, from a row's arrival until it is published."""
+
+    rate: float
+    mean: float
+    p99: float
+    early_mean: float
+    late_mean: float
+    published_share: float
+    """Of the rows that are due at the sink by the topology's ratio."""
+    published_per_second: float = 0.0
+    stages: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    scheduler_seconds: float = 0.0
+    turn_seconds: float = 0.0
+    utilisation_cv: float | None = None
+    weight_cv: float | None = None
+    predicted_rate: float | None = None
+    """The highest rate by equation 4 of EdgeWise, with the service rates of this step."""
+
+    @property
+    def held(self) -> bool:
+        """Whether the mean latency is under one second and no queue grows."""
+        return (
+            0.0 < self.mean < LATENCY_LIMIT_SECONDS
+            and self.late_mean <= GROWTH * self.early_mean + GROWTH_SECONDS
+            and self.published_share >= LEAST_SHARE_PUBLISHED
+        )
+
+    @property
+    def heaviest(self) -> str:
+        """The stage with the most work: arrival over service rate."""
+        loads = {
+            name: each["arrival"] / each["service"] for name, each in self.stages.items() if each["service"]
+        }
+        return max(loads, key=lambda name: loads[name], default="")
+
+    def queue_share(self, stage: str) -> float:
+        """A stage's part of the queue time that a row meets on its way, T_Q over all stages."""
+        total = sum(each["queue_seconds"] for each in self.stages.values())
+        return self.stages[stage]["queue_seconds"] / total if total else 0.0
+
+    @classmethod
+    def of(cls, answer: Mapping[str, Any]) -> Step:
+        return cls(**answer)
+
+
+@dataclass(frozen=True)
+class Ladder:
+    """How rates are tried: from `start` up by `factor`, then `refinements` times halfway in between."""
+
+    start: float
+    factor: float = 1.6
+    refinements: int = 2
+    most: int = 14
+    descents: int = 3
+
+
+@dataclass(frozen=True)
+class Curve:
+    """The steps of one search, in the order they ran."""
+
+    steps: tuple[Step, ...]
+
+    @property
+    def highest(self) -> Step | None:
+        """The step at the highest rate held; None if none was."""
+        held = [step for step in self.steps if step.held]
+        return max(held, key=lambda step: step.rate) if held else None
+
+    @property
+    def least(self) -> Step:
+        """The step at the least rate tried."""
+        return min(self.steps, key=lambda step: step.rate)
+
+    @property
+    def by_rate(self) -> Sequence[Step]:
+        return sorted(self.steps, key=lambda step: step.rate)
+
+
+def climb(ladder: Ladder, measure: Callable[[float], Step]) -> Curve:
+    """Searches the highest rate held.
+
+    >>> wide = Ladder(start=100, factor=2, refinements=1)
+    >>> made = lambda rate: Step(rate, 0.1 if rate < 500 else 2.0, 0.2, 0.1, 0.1, 1.0)
+    >>> [round(step.rate) for step in climb(wide, made).steps]
+    [100, 200, 400, 800, 566]
+    """
+    steps = [measure(ladder.start)]
+    while not steps[-1].held and len(steps) <= ladder.descents:
+        steps.append(measure(steps[-1].rate / ladder.factor**2))
+    if not steps[-1].held:
+        return Curve(tuple(steps))
+    good, bad = steps[-1].rate, min((step.rate for step in steps if not step.held), default=0.0)
+    while not bad and len(steps) < ladder.most:
+        steps.append(measure(good * ladder.factor))
+        good, bad = (steps[-1].rate, 0.0) if steps[-1].held else (good, steps[-1].rate)
+    for _ in range(ladder.refinements if bad else 0):
+        steps.append(measure(sqrt(good * bad)))
+        good, bad = (steps[-1].rate, bad) if steps[-1].held else (good, steps[-1].rate)
+    return Curve(tuple(steps))

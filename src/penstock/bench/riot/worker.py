@@ -1,0 +1,180 @@
+"""One side of `bench riot` in a process of its own; asked one thing at a time, it answers in JSON."""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import time
+from collections import deque
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from penstock.bench.riot.drip import Drip
+from penstock.bench.riot.replay import as_numbers, figures_of
+from penstock.bench.riot.side import SLOTS, Declare, Ours, Plain, Side
+from penstock.bench.riot.sink_meter import SinkMeter
+from penstock.bench.riot.topologies import TOPOLOGIES
+from penstock.bench.workers import serve
+from penstock.errors import PenstockError
+from penstock.measure.congestion import congestion_of
+from penstock.pipeline import sinks
+from penstock.pipeline.endpoints import SourceSpec
+from penstock.pipeline.pipeline import Pipeline
+from penstock.spark.feeders import wait_for
+from penstock.spark.jvm import jvm
+from penstock.spark.mqtt_publisher import Publisher
+
+GIVE_UP_SECONDS = 4.0
+"""A step ends early where its rows are so old: nothing more is to be learned from it."""
+LOOK_SECONDS = 0.5
+IDLE_LOOKS = 6
+KEEPALIVE_SECONDS = 60_000
+
+
+class Worker:
+    """A side with its source and its sink."""
+
+    def __init__(self, asked: argparse.Namespace):
+        self._asked = asked
+        self._topology = TOPOLOGIES[asked.topology]
+        self._meter = SinkMeter(_publisher(asked).publish)
+        self._side = self._start(asked)
+        self._drip = Drip(self._topology.trace(), self._side.put)
+        self._drip.start()
+        self._rows_before = 0
+
+    def _declare(self, *, fused: bool) -> Declare:
+        def declare(source: SourceSpec) -> Pipeline:
+            variant = "fused" if fused else "unfused"
+            table = sinks.Table(self._asked.folder / f"{self._asked.side}-{variant}.db", "readings")
+            return self._topology.declare(source, sinks.Callback(self._meter.take), table, fused)
+
+        return declare
+
+    def _start(self, asked: argparse.Namespace) -> Side:
+        folder = asked.folder / asked.side
+        folder.mkdir()
+        declare, schema = self._declare(fused=False), self._topology.schema
+        if asked.side == "ours":
+            return Ours(declare, schema, folder, asked.policy)
+        return Plain(declare, schema, folder, asked.mode)
+
+    def answer(self, request: Mapping[str, Any]) -> Any:
+        kind = request["do"]
+        return getattr(self, kind)(**{key: value for key, value in request.items() if key != "do"})
+
+    def step(self, rate: float, settle: float, seconds: float) -> dict[str, Any]:
+        """Runs at a rate, and measures after `settle` seconds; rows still waiting are left waiting."""
+        self._drip.rate = rate
+        self._sleep(settle)
+        begin, scheduled = time.time(), self._side.scheduler_seconds
+        self._sleep(seconds)
+        end = time.time()
+        scheduled = self._side.scheduler_seconds - scheduled
+        latency = self._meter.between(begin, end)
+        due = sum(rows for at, rows in self._drip.ticks if begin <= at < end) * self._topology.published
+        figures = figures_of(self._side.graph, self._drip.ticks, self._side.turns(), begin, end)
+        congestion = congestion_of(figures, SLOTS, self._first)
+        stages = as_numbers(figures)
+        return {
+            "rate": rate,
+            "mean": latency.mean,
+            "p99": latency.p99,
+            "early_mean": latency.early_mean,
+            "late_mean": latency.late_mean,
+            "published_share": latency.rows / due if due else 0.0,
+            "published_per_second": latency.rows / (end - begin),
+            "stages": stages,
+            "scheduler_seconds": scheduled,
+            "turn_seconds": sum(each["slot_seconds"] for each in stages.values()),
+            "utilisation_cv": congestion.utilisation_cv,
+            "weight_cv": congestion.weight_cv,
+            "predicted_rate": congestion.highest_rows_per_second,
+        }
+
+    @property
+    def _first(self) -> list[str]:
+        queues = self._side.graph.queues.values()
+        return [name for queue in queues if queue.source is not None for name in queue.consumers]
+
+    def _sleep(self, seconds: float) -> None:
+        begun = time.time()
+        while (left := begun + seconds - time.time()) > 0:
+            time.sleep(min(left, LOOK_SECONDS))
+            if self._side.error:
+                raise PenstockError(f"the side must run on, but: {self._side.error}")
+            now = time.time()
+            if self._meter.between(now - 1.5, now).mean > GIVE_UP_SECONDS:
+                return
+
+    def drain(self, limit: float) -> dict[str, Any]:
+        """Feeds nothing until everything is out, or the limit is reached."""
+        self._drip.rate = 0.0
+        begun = time.time()
+        seen = deque([-1] * IDLE_LOOKS, maxlen=IDLE_LOOKS)
+
+        def quiet() -> bool:
+            # Between two of its batches a query seems idle for a moment.
+            seen.append(self._meter.rows if self._side.idle else -1)
+            return min(seen) >= 0 and len(set(seen)) == 1
+
+        done = wait_for(quiet, limit, 0.1)
+        return {"done": done, "seconds": time.time() - begun, "fed": self._drip.rows, "out": self._meter.rows}
+
+    def _waiting(self) -> int:
+        if isinstance(self._side, Ours):
+            return sum(each.figures.rows_waiting for each in self._side.engine.stages())
+        return 0
+
+    def reschedule(self, policy: str, consumption: str) -> bool:
+        assert isinstance(self._side, Ours)
+        self._side.engine.reschedule(policy=policy, consumption=consumption)
+        return True
+
+    def fuse(self) -> bool:
+        """Goes on with the fused pipeline; call it drained."""
+        assert isinstance(self._side, Ours)
+        self._drip.ticks.clear()
+        self._side.change(self._declare(fused=True))
+        return True
+
+    def set_rate(self, rate: float) -> bool:
+        self._drip.rate = rate
+        return True
+
+    def memory(self) -> dict[str, float]:
+        """Memory of this process and of Spark's, in MB, after a collection of both."""
+        gc.collect()
+        jvm(self._side.session).java.lang.System.gc()
+        own = psutil.Process()
+        children = own.children(recursive=True)
+        return {
+            "driver_mb": own.memory_info().rss / 1e6,
+            "spark_mb": sum(each.memory_info().rss for each in children) / 1e6,
+            "waiting": float(self._waiting()),
+        }
+
+
+def _publisher(asked: argparse.Namespace) -> Publisher:
+    """Connected. A side that is stopped by a signal answers nothing for minutes: the broker must not mind."""
+    spec = sinks.Mqtt("127.0.0.1", asked.port, f"riot/{asked.topology}", keepalive_seconds=KEEPALIVE_SECONDS)
+    return Publisher(spec, f"riot-{asked.side}").__enter__()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--folder", type=Path, required=True)
+    parser.add_argument("--side", choices=("ours", "plain"), required=True)
+    parser.add_argument("--topology", required=True)
+    parser.add_argument("--port", type=int, required=True)
+    parser.add_argument("--policy", default="longest-queue")
+    parser.add_argument("--mode", default="FAIR")
+    worker = Worker(parser.parse_args())
+    serve(True, worker.answer)
+
+
+if __name__ == "__main__":
+    main()
