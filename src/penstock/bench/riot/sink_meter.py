@@ -38,8 +38,9 @@ class Latency:
 class SinkMeter:
     """A callback for a sink: publishes a table's payloads, then notes how old its rows are."""
 
-    def __init__(self, publish: Publish):
+    def __init__(self, publish: Publish, clock: Callable[[], float] = time.time):
         self._publish = publish
+        self._clock = clock
         self._lock = threading.Lock()
         self._deliveries: list[Delivery] = []
         self.rows = 0
@@ -48,7 +49,7 @@ class SinkMeter:
         if table.num_rows == 0:
             return
         self._publish(table["payload"].to_pylist())
-        now = time.time()
+        now = self._clock()
         counted = pc.value_counts(pc.cast(pc.cast(table["arrived"], pa.timestamp("us", "UTC")), pa.int64()))
         arrived, rows = (counted.field(at).to_numpy(zero_copy_only=False) for at in (0, 1))
         with self._lock:

@@ -1,0 +1,63 @@
+"""Figures from what was fed in and the turns that ran, against times worked out by hand."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from penstock import Pipeline, Spool, sinks, sources
+from penstock.bench.riot.replay import figures_of
+from penstock.measure.turns import TurnRecord
+from penstock.stages.fuse import cut
+from penstock.stages.stage import StageGraph
+
+
+@pytest.fixture
+def graph(tmp_path: Path) -> StageGraph:
+    pipeline = Pipeline("p", fuse=False)
+    with Spool(tmp_path / "in") as spool:
+        source = pipeline.source("in", sources.FromSpool(spool, "value STRING"))
+        middle = source.operator("first", lambda rows: rows).operator("second", lambda rows: rows)
+        middle.sink("out", sinks.Console())
+    return cut(pipeline)
+
+
+def turn(stage: str, batch: int, begin: float, end: float, rows: int) -> TurnRecord:
+    return TurnRecord(stage, "p", batch, "direct", 1, begin, end, rows, rows, 0.0, 0.0, 0.0)
+
+
+def test_times_utilisation_and_rates_are_those_of_the_turns(graph: StageGraph) -> None:
+    ticks = [(0.0, 10), (1.0, 10)]
+    turns = [
+        turn("p.first", 0, 0.5, 2.0, 10),  # the second ten come meanwhile
+        turn("p.first", 1, 3.0, 4.0, 10),
+        turn("p.second", 0, 4.5, 5.0, 20),
+    ]
+    figures = figures_of(graph, ticks, turns, begin=0.0, end=10.0)
+    first, second = figures["p.first"], figures["p.second"]
+    # Ten rows: T_S 0.5, T_C 1.5. Ten rows: T_Q 1 (from 1 to 2), T_S 1 (from 2 to 3), T_C 1.
+    assert first.queue_seconds == pytest.approx(0.5)
+    assert first.schedule_seconds == pytest.approx(0.75)
+    assert first.compute_seconds == pytest.approx(1.25)
+    assert first.utilisation == pytest.approx(0.4, abs=0.02)
+    assert first.arrival_rows_per_second == pytest.approx(2.0)
+    assert first.service_rows_per_second == pytest.approx(20 / 2.5)
+    # Ten rows wait from 2.0, ten from 4.0; the turn ends at 5.0.
+    assert second.schedule_seconds == pytest.approx((2.5 + 0.5) / 2)
+    assert second.utilisation == pytest.approx(0.3, abs=0.02)
+
+
+def test_only_what_happened_in_the_interval_counts(graph: StageGraph) -> None:
+    ticks = [(0.0, 10), (20.0, 30)]
+    turns = [turn("p.first", 0, 0.0, 5.0, 10), turn("p.first", 1, 20.0, 21.0, 30)]
+    figures = figures_of(graph, ticks, turns, begin=15.0, end=25.0)
+    assert figures["p.first"].rows_in == 30
+    assert figures["p.first"].turns == 1
+    assert figures["p.second"].rows_waiting == 40
+
+
+def test_a_turn_that_takes_part_of_what_waits_leaves_the_rest(graph: StageGraph) -> None:
+    figures = figures_of(graph, [(0.0, 10)], [turn("p.first", 0, 1.0, 2.0, 4)], begin=0.0, end=4.0)
+    assert figures["p.first"].rows_waiting == 6
+    assert figures["p.first"].utilisation == pytest.approx(1.0)

@@ -1,0 +1,72 @@
+"""The search for the highest rate, and what counts as held."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from penstock.bench.riot.steps import Curve, Ladder, Step, climb
+
+GOOD = Step(rate=100, mean=0.2, p99=0.5, early_mean=0.2, late_mean=0.2, published_share=1.0)
+
+
+def up_to(limit: float) -> list[float]:
+    """The rates tried where everything up to `limit` is held."""
+    ladder = Ladder(start=100, factor=2, refinements=2)
+    curve = climb(ladder, lambda rate: replace(GOOD, rate=rate, mean=0.2 if rate <= limit else 5.0))
+    return [round(step.rate) for step in curve.steps]
+
+
+def test_the_search_goes_up_to_the_first_rate_that_is_not_held_then_halfway_back() -> None:
+    assert up_to(1000) == [100, 200, 400, 800, 1600, 1131, 951]
+
+
+def test_the_search_goes_down_where_the_first_rate_is_too_high() -> None:
+    assert up_to(30) == [100, 25, 50, 35]
+
+
+def test_a_side_that_holds_nothing_has_no_highest_rate_but_a_least_one_tried() -> None:
+    curve = climb(Ladder(start=100, factor=2, descents=2), lambda rate: replace(GOOD, rate=rate, mean=3.0))
+    assert [step.rate for step in curve.steps] == [100, 25, 6.25]
+    assert curve.highest is None
+    assert curve.least.rate == 6.25
+
+
+def test_the_search_ends_where_everything_is_held() -> None:
+    ladder = Ladder(start=1, factor=2, most=5)
+    assert len(climb(ladder, lambda rate: replace(GOOD, rate=rate)).steps) == 5
+
+
+@pytest.mark.parametrize(
+    ("change", "held"),
+    [
+        ({}, True),
+        ({"mean": 1.01}, False),
+        ({"mean": 0.0}, False),
+        ({"late_mean": 0.35}, True),
+        ({"late_mean": 0.5}, False),
+        ({"published_share": 0.85}, False),
+    ],
+)
+def test_a_rate_is_held_with_low_latency_without_growth_and_with_nothing_missing(
+    change: dict[str, float], held: bool
+) -> None:
+    assert replace(GOOD, **change).held is held  # type: ignore[arg-type]
+
+
+def test_the_highest_rate_is_the_highest_held_not_the_last() -> None:
+    steps = (replace(GOOD, rate=1), replace(GOOD, rate=4, mean=2.0), replace(GOOD, rate=3))
+    highest = Curve(steps).highest
+    assert highest is not None
+    assert highest.rate == 3
+
+
+def test_the_heaviest_stage_and_its_share_of_queue_time() -> None:
+    stages = {
+        "light": {"arrival": 10.0, "service": 100.0, "queue_seconds": 0.1},
+        "heavy": {"arrival": 10.0, "service": 20.0, "queue_seconds": 0.3},
+    }
+    step = replace(GOOD, stages=stages)
+    assert step.heaviest == "heavy"
+    assert step.queue_share("heavy") == pytest.approx(0.75)
