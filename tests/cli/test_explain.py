@@ -1,11 +1,15 @@
 """`penstock explain` reads the decisions of a state directory."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from penstock.cli.main import main
+from penstock.measure.minutes import StageMinute
+from penstock.measure.stage_meter import StageMeter
 from penstock.scheduling.decisions import Decision, Grant, Hold
 
 NOON = 1_700_000_000.0
@@ -73,6 +77,78 @@ def test_the_name_of_a_pipeline_means_all_its_stages(state: Path, capsys: pytest
     shown = explained(capsys, "p", "--state", state)
     assert "grant  p.parse" in shown
     assert "hold   p.count" in shown
+
+
+MINUTE = 1_699_999_980.0  # 22:13 UTC, the minute of NOON
+
+
+def stage_minute(stage: str, begin: float = MINUTE, **figures: Any) -> StageMinute:
+    return StageMinute(begin, stage, 2, replace(StageMeter(0.0).figures(60.0), **figures))
+
+
+@pytest.fixture
+def minutes(state: Path) -> Path:
+    """The same with the figures of two minutes."""
+    rows = {"turns": 10, "rows_in": 1000, "utilisation": 0.9}
+    kept = [
+        stage_minute("p.parse", **rows, schedule_seconds=2.0, compute_seconds=1.0, slot_seconds=10.0),
+        stage_minute("p.count", **rows, schedule_seconds=1.0, compute_seconds=8.0, slot_seconds=96.0),
+        stage_minute("p.parse", MINUTE + 60.0),
+        stage_minute("p.count", MINUTE + 60.0, rows_waiting=7),
+    ]
+    (state / "minutes.jsonl").write_text("".join(json.dumps(each.to_json()) + "\n" for each in kept))
+    return state
+
+
+def test_a_stage_is_told_what_held_it_back_in_the_last_minute_kept(
+    minutes: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shown = explained(capsys, "parse", "--state", minutes)
+    assert shown.count("grant  p.parse") == 2
+    assert shown.endswith("\n\n22:14 UTC: nothing held p.parse back: no row came.\n")
+    assert "UTC" not in explained(capsys, "--state", minutes)
+
+
+def test_a_given_minute_tells_its_own_cause_and_decisions(
+    minutes: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    keep(minutes / "decisions.jsonl", [grant("p.parse", 2, 0.3), grant("p.parse", 62, 0.3)])
+    shown = explained(capsys, "parse", "--minute", "22:13", "--state", minutes)
+    assert shown.count("grant  p.parse") == 2  # one of them from the older file
+    assert shown.splitlines()[-1] == (
+        "22:13 UTC: p.parse was held back by the schedule: of the 3.0 s a row stayed, 2.0 s (67%) it was "
+        "next and waited for a slot while others had the 2 slots: p.count 80% of the time "
+        "(T_Q 0 ms, T_S 2.0 s, T_C 1.0 s)."
+    )
+    shown = explained(capsys, "--minute", "22:13", "--state", minutes)
+    assert "p.count was held back by its computation" in shown
+    assert "p.parse was held back by the schedule" in shown
+
+
+def test_a_minute_without_decisions_is_told_by_its_figures(
+    minutes: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shown = explained(capsys, "p.count", "--minute", "22:14", "--state", minutes)
+    assert shown.startswith(
+        "\n22:14 UTC: p.count was held back by the schedule: 7 rows wait and it got no turn"
+    )
+
+
+def test_a_minute_that_is_not_kept_is_refused_and_those_that_are_named(
+    minutes: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said = refused(capsys, "parse", "--minute", "09:00", "--state", minutes)
+    assert said == f"penstock: no figures of 09:00 UTC are kept in {minutes}, of: from 22:13 to 22:14\n"
+    (minutes / "minutes.jsonl").unlink()
+    said = refused(capsys, "parse", "--minute", "09:00", "--state", minutes)
+    assert said == f"penstock: no figures of 09:00 UTC are kept in {minutes}, of: none\n"
+
+
+@pytest.mark.parametrize("text", ["24:00", "9:00", "noon", "12:60"])
+def test_a_minute_must_be_a_time_of_day(state: Path, text: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["explain", "parse", "--minute", text, "--state", str(state)])
+    assert f"must be a time of day from 00:00 to 23:59, got {text}" in capsys.readouterr().err
 
 
 def test_a_line_that_a_crash_cut_short_is_passed_over(

@@ -74,7 +74,8 @@ def test_until_idle_plays_the_trace_and_ends(
     assert ids(tmp_path) == [2 * number for number in range(300)]
     assert "copy running" in shown
     assert "copy.twice" in shown
-    assert "p99 s" in shown
+    assert "p99" in shown
+    assert "highest predicted" in shown
     assert main(["explain", "twice", "--state", str(tmp_path / "state")]) == 0
     assert "grant  copy.twice" in capsys.readouterr().out
 

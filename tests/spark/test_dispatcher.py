@@ -201,3 +201,29 @@ def test_the_grants_of_a_stage_can_be_read_with_their_reasons(opened: Opened) ->
     grants = [each for each in dispatcher.recent("one", 10) if isinstance(each, Grant)]
     assert [grant.rows for grant in grants] == [5, 5, 2]
     assert all(grant.reason for grant in grants)
+
+
+def test_the_time_spent_in_scheduling_is_counted(opened: Opened) -> None:
+    dispatcher = opened(1)
+    assert dispatcher.scheduler_seconds == 0.0
+    stage = FakeStage("one", dispatcher, rows=12, seconds=0.05)
+    began = time.perf_counter()
+    dispatcher.add(stage)
+    eventually(lambda: not dispatcher.busy(stage), 5)
+    # Three turns of 50 ms lie in between, which are not the scheduler's.
+    assert 0.0 < dispatcher.scheduler_seconds < time.perf_counter() - began - 0.15
+
+
+def test_another_policy_and_consumption_hold_from_the_next_turn_on(opened: Opened) -> None:
+    dispatcher = opened(1)
+    first, short, long = (FakeStage(name, dispatcher, rows) for name, rows in (("a", 5), ("b", 1), ("c", 9)))
+    first.go.clear()
+    for stage in (first, short, long):
+        dispatcher.add(stage)
+    dispatcher.reschedule(policy_named("longest-queue"), parse_consumption("all"))
+    first.go.set()
+    eventually(lambda: short.rows == 0, 5)
+    grants = [each for each in dispatcher.recent(None, 10) if isinstance(each, Grant)]
+    assert [(grant.stage, grant.rows) for grant in grants] == [("a", 5), ("c", 9), ("b", 1)]
+    dispatcher.reschedule(None, None)
+    assert dispatcher.slots == 1

@@ -1,8 +1,9 @@
-"""`penstock explain`: the scheduler's decisions with their reasons, from a state directory."""
+"""`penstock explain`: the scheduler's decisions with their reasons, and what held stages back."""
 
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from collections import Counter, deque
 from collections.abc import Iterable
@@ -11,6 +12,8 @@ from pathlib import Path
 
 from penstock.cli.state_directory import DEFAULT, StateDirectory
 from penstock.errors import PenstockError
+from penstock.measure.held_back import what_held_back
+from penstock.measure.minutes import StageMinute, minute_of
 from penstock.scheduling.decisions import Decision, Grant, count, render
 
 REASONS_SHOWN = 3
@@ -27,6 +30,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--state", type=Path, default=DEFAULT, metavar="DIR", help="the engine's (default: ./%(default)s)"
     )
     parser.add_argument("-n", type=_positive, default=50, metavar="N", help="show the last N (default: 50)")
+    parser.add_argument(
+        "--minute",
+        type=_clock,
+        metavar="HH:MM",
+        help="what held the stages back in that minute, in UTC (default, for a STAGE: in the last one kept)",
+    )
 
 
 def _positive(text: str) -> int:
@@ -35,22 +44,31 @@ def _positive(text: str) -> int:
     return int(text)
 
 
+def _clock(text: str) -> str:
+    if not re.fullmatch(r"([01][0-9]|2[0-3]):[0-5][0-9]", text):
+        raise argparse.ArgumentTypeError(f"must be a time of day from 00:00 to 23:59, got {text}")
+    return text
+
+
 def run(args: argparse.Namespace) -> int:
     state = StateDirectory(args.state)
     stages = _stages_meant(args.stage, state)
+    minute = _minute(args.minute, state, stages) if args.stage or args.minute else ()
     last: deque[Decision] = deque(maxlen=args.n)
     account = Account()
     for decision in state.decisions():
-        if stages is None or decision.stage in stages:
+        if (stages is None or decision.stage in stages) and _within(decision, minute if args.minute else ()):
             last.append(decision)
             account.add(decision)
-    if not last:
+    if not last and not minute:
         raise PenstockError(
             f"no decision is kept in {state.path}: an engine writes them there as it runs, every second"
         )
-    print(render(last))
-    print()
-    account.show()
+    if last:
+        print(render(last))
+        print()
+        account.show()
+    _show_causes(minute, stages)
     return 0
 
 
@@ -59,11 +77,38 @@ def _stages_meant(wanted: str | None, state: StateDirectory) -> set[str] | None:
     if wanted is None:
         return None
     known = {decision.stage for decision in state.decisions() if decision.stage}
+    known |= {each.stage for each in state.minutes()}
     meant = {name for name in known if wanted in (name, *name.split(".", 1))}
     if not meant:
         listed = ", ".join(sorted(known)) or "none"
         raise PenstockError(f"no stage {wanted!r} was decided on in {state.path}, of: {listed}")
     return meant
+
+
+def _minute(clock: str | None, state: StateDirectory, stages: set[str] | None) -> tuple[StageMinute, ...]:
+    """All stages in the last minute kept of any of `stages`, with a clock in the last that it showed so."""
+    kept = tuple(state.minutes())
+    meant = [each for each in kept if stages is None or each.stage in stages]
+    begins = [each.begin for each in meant if clock in (None, each.clock)]
+    if begins:
+        # Of a stage that was started twice within the minute, the later figures.
+        return tuple({each.stage: each for each in kept if each.begin == max(begins)}.values())
+    if clock is None:
+        return ()
+    there = f"from {meant[0].clock} to {meant[-1].clock}" if meant else "none"
+    raise PenstockError(f"no figures of {clock} UTC are kept in {state.path}, of: {there}")
+
+
+def _within(decision: Decision, minute: tuple[StageMinute, ...]) -> bool:
+    return not minute or minute_of(decision.at) == minute[0].begin
+
+
+def _show_causes(minute: tuple[StageMinute, ...], stages: set[str] | None) -> None:
+    """A sentence for each stage on what held it back."""
+    for each in sorted(minute, key=lambda each: each.stage):
+        if stages is None or each.stage in stages:
+            others = [other for other in minute if other.stage != each.stage]
+            print(f"\n{each.clock} UTC: {what_held_back(each, others).sentence}.")
 
 
 @dataclass

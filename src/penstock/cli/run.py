@@ -16,7 +16,7 @@ from rich.live import Live
 from rich.logging import RichHandler
 
 from penstock.cli.pipeline_file import load_pipelines
-from penstock.cli.stage_table import stage_table, summary_line
+from penstock.cli.stage_table import run_tables, summary_line
 from penstock.cli.state_directory import DEFAULT
 from penstock.errors import PenstockError
 from penstock.pipeline.pipeline import Pipeline
@@ -87,7 +87,7 @@ def _watch(engine: Engine, pipelines: list[Pipeline], console: Console, until_id
                     time.sleep(REFRESH_SECONDS)
         except KeyboardInterrupt:
             console.print("stopping: turns that run end first")
-        console.print(stage_table(engine, running))
+        console.print(run_tables(engine, running))
     return _verdict(engine, running, console)
 
 
@@ -114,7 +114,7 @@ def _display(engine: Engine, running: list[RunningPipeline], console: Console) -
         yield _Lines(engine, running, console)
         return
     with Live(console=console, auto_refresh=False, transient=True) as live:
-        yield lambda: live.update(stage_table(engine, running), refresh=True)
+        yield lambda: live.update(run_tables(engine, running), refresh=True)
 
 
 class _Lines:

@@ -1,38 +1,89 @@
-"""The table of stages that `penstock run` shows."""
+"""The tables of stages and pipelines that `penstock run` shows."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from rich import box
+from rich.console import Group
 from rich.table import Table
 
 if TYPE_CHECKING:
+    from penstock.measure.congestion import Congestion
     from penstock.spark.engine import Engine
     from penstock.spark.reports import SinkReport, StageReport
     from penstock.spark.running import RunningPipeline
 
+# Two lines each, as numbers are shorter than their names.
 COLUMNS = (
-    "stage",
-    "waiting",
-    "turns",
-    "rows",
-    "busy",
-    "T_Q ms",
-    "T_S ms",
-    "T_C ms",
-    "p50 s",
-    "p99 s",
-    "target s",
-    "in time",
+    "\nstage",
+    "rows\nwaiting",
+    "\nturns",
+    "rows\ntaken",
+    "come\nrows/s",
+    "take\nrows/s",
+    "rows\nout:in",
+    "slots\nw",
+    "\nbusy",
+    "T_Q\nms",
+    "T_S\nms",
+    "T_C\nms",
+    "p50\ns",
+    "p99\ns",
+    "target\ns",
+    "in\ntime",
+)
+PIPELINE_COLUMNS = (
+    "\npipeline",
+    "come\nrows/s",
+    "highest predicted\nrows/s",
+    "slots\nw",
+    "busy\nCV",
+    "w*r/q\nCV",
 )
 
 
+def run_tables(engine: Engine, running: Sequence[RunningPipeline]) -> Group:
+    """The stages, and below them how evenly the pipelines' load is served."""
+    return Group(stage_table(engine, running), pipeline_table(engine))
+
+
+def pipeline_table(engine: Engine) -> Table:
+    """One line for each pipeline: its input, the highest that its stages could take, how even they are."""
+    table = _table(PIPELINE_COLUMNS)
+    for name, congestion in engine.congestion().items():
+        table.add_row(name, *_pipeline_cells(congestion))
+    return table
+
+
+def _table(columns: Sequence[str], title: str | None = None) -> Table:
+    """A table without lines between its columns: there are many, and a terminal is narrow."""
+    table = Table(title=title, title_justify="left", box=box.SIMPLE, padding=0)
+    table.add_column(columns[0], overflow="fold")  # the one that gives way
+    for column in columns[1:]:
+        table.add_column(column, justify="right", no_wrap=True)
+    return table
+
+
+def _pipeline_cells(congestion: Congestion) -> tuple[str, ...]:
+    return (
+        _known(congestion.input_rows_per_second, ",.0f"),
+        _known(congestion.highest_rows_per_second, ",.0f"),
+        f"{sum(each.weight for each in congestion.stages):.2f} of {congestion.slots}",
+        _known(congestion.utilisation_cv, ".2f"),
+        _known(congestion.weight_cv, ".2f"),
+    )
+
+
+def _known(value: float | None, form: str) -> str:
+    """Empty where it is not known."""
+    return "" if value is None else format(value, form)
+
+
 def stage_table(engine: Engine, running: Sequence[RunningPipeline]) -> Table:
-    """One line for each stage: its queue, its turns and times of the last minute, and its sink's latency."""
-    table = Table(title=_title(running), title_justify="left")
-    for column in COLUMNS:
-        table.add_column(column, justify="left" if column == "stage" else "right", no_wrap=True)
+    """One line for each stage: its queue, turns, rates and times of the last minute, its sink's latency."""
+    table = _table(COLUMNS, _title(running))
     sinks = {(report.pipeline, report.sink): report for report in engine.sinks()}
     for stage in engine.stages():
         table.add_row(*_stage_cells(stage), *_sink_cells(_sink_of(stage, running, sinks)))
@@ -66,6 +117,10 @@ def _stage_cells(stage: StageReport) -> tuple[str, ...]:
         f"{figures.rows_waiting:,}",
         f"{figures.total_turns:,}",
         f"{figures.total_rows_in:,}",
+        f"{figures.arrival_rows_per_second:,.0f}",
+        _known(figures.service_rows_per_second if figures.rows_in else None, ",.0f"),
+        _known(figures.selectivity if figures.rows_in else None, ".2f"),
+        _known(figures.slot_seconds / figures.seconds if figures.seconds > 0.0 else None, ".2f"),
         f"{figures.utilisation:.0%}",
         f"{figures.queue_seconds * 1000:.0f}",
         f"{figures.schedule_seconds * 1000:.0f}",

@@ -5,15 +5,17 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from penstock.errors import PenstockError
+from penstock.measure.minutes import StageMinute
 from penstock.scheduling.decisions import Decision, DecisionError, decision_from_json
 
 DEFAULT = Path("penstock-state")
+Kept = TypeVar("Kept")
 
 
 @dataclass(frozen=True)
@@ -72,13 +74,19 @@ class StateDirectory:
 
     def decisions(self) -> Iterator[Decision]:
         """All decisions kept, oldest first. A line that a crash cut short is passed over."""
-        for name in ("decisions.1.jsonl", "decisions.jsonl"):
-            path = self.path / name
+        yield from self._kept("decisions", decision_from_json)
+
+    def minutes(self) -> Iterator[StageMinute]:
+        """The figures of stages by minute, oldest first, as far as they are kept."""
+        yield from self._kept("minutes", StageMinute.from_json)
+
+    def _kept(self, name: str, read: Callable[[Any], Kept]) -> Iterator[Kept]:
+        for path in (self.path / f"{name}.1.jsonl", self.path / f"{name}.jsonl"):
             if not path.exists():
                 continue
             with path.open(errors="replace") as lines:
                 for line in lines:
                     try:
-                        yield decision_from_json(json.loads(line))
+                        yield read(json.loads(line))
                     except (ValueError, TypeError, KeyError, AttributeError, DecisionError):
                         continue

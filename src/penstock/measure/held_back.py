@@ -54,7 +54,7 @@ def _without_rows(stage: StageMinute, others: Sequence[StageMinute]) -> HeldBack
     waiting = f"{figures.rows_waiting:,} {'row waits' if figures.rows_waiting == 1 else 'rows wait'}"
     if figures.slot_seconds > 0.5 * figures.seconds:
         running = _seconds(figures.seconds)
-        return _held(stage, "computation", f"a turn ran on at the end of these {running}; {waiting}")
+        return _held(stage, "computation", f"a turn still ran at the end of these {running}; {waiting}")
     if figures.rows_waiting:
         return _held(stage, "schedule", f"{waiting} and it got no turn{_others(stage, others)}")
     return HeldBack("nothing", f"nothing held {stage.stage} back: no row came")
@@ -85,10 +85,10 @@ def _computation(stage: StageMinute, others: Sequence[StageMinute]) -> str:
     figures = stage.figures
     rows = figures.rows_in / figures.turns
     seconds = rows / figures.service_rows_per_second if figures.service_rows_per_second else 0.0
-    return (
-        f"it spent in its own turn: {figures.turns:,} turns of {rows:,.0f} rows on average took "
-        f"{_seconds(seconds)} each"
-    )
+    turns = f"{figures.turns:,} turns of {rows:,.0f} rows on average took {_seconds(seconds)} each"
+    if figures.turns == 1:
+        turns = f"1 turn of {rows:,.0f} rows took {_seconds(seconds)}"
+    return f"it spent in its own turn: {turns}"
 
 
 _DETAILS = {"queue": _queue, "schedule": _schedule, "computation": _computation}

@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from penstock.errors import PenstockError
 from penstock.measure.turns import TurnRecord
 
+TOO_LITTLE = 1e-9
+"""Rows, or seconds, that nothing can be learned from."""
+
 
 class ProfileError(PenstockError):
     """A way of learning that could not learn."""
@@ -63,7 +66,7 @@ class Profiler:
         if self._turns == 1 and self._rows > 0 and record.rows_in > 0:
             self._clear()
         rows, seconds = record.rows_in, record.turn_seconds
-        if self._turns >= self.TRUSTED_TURNS and self._rows > 0.0 and self._seconds > 0.0:
+        if self._turns >= self.TRUSTED_TURNS and self._rows > TOO_LITTLE and self._seconds > TOO_LITTLE:
             # The most that C(n) can say: what turns take on average, in proportion where this one is larger.
             expected = self._seconds / self._weight * max(1.0, rows * self._weight / self._rows)
             seconds = min(seconds, self.OUTLIER * expected)
@@ -79,7 +82,7 @@ class Profiler:
     def profile(self) -> StageProfile | None:
         """What is known; None before the first turn with rows that took any time."""
         # Turns that only flush, for very long, let the rows fade to nothing.
-        if self._rows < 1e-9 or self._seconds <= 0.0:
+        if self._rows < TOO_LITTLE or self._seconds < TOO_LITTLE:
             return None
         fixed, per_row = self._costs()
         return StageProfile(

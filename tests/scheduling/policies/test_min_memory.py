@@ -19,4 +19,5 @@ def test_a_stage_that_is_not_known_yet_goes_before_any_that_is() -> None:
 
 def test_the_reason_gives_the_steepness() -> None:
     assert MinMemory().reason(view(4.25)) == "steepest reduction, 4.25 rows gone per second of work"
+    assert MinMemory().reason(view(19_000.4)) == "steepest reduction, 19,000 rows gone per second of work"
     assert MinMemory().reason(view(0.0)) == "its reduction is not known yet"

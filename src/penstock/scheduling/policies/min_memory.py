@@ -29,5 +29,6 @@ class MinMemory:
 
     def reason(self, stage: StageView) -> str:
         if stage.steepness > 0.0:
-            return f"steepest reduction, {stage.steepness:.3g} rows gone per second of work"
+            slope = f"{stage.steepness:.3g}" if stage.steepness < 100.0 else f"{stage.steepness:,.0f}"
+            return f"steepest reduction, {slope} rows gone per second of work"
         return "its reduction is not known yet"
