@@ -45,6 +45,8 @@ class Clone:
         (root / "src/penstock/__main__.py").write_text(
             "import os, sys\nprint(os.environ['JAVA_HOME'], *sys.argv[1:])\n"
         )
+        for program in ("mosquitto", "mosquitto_sub"):
+            self.script(f"bin/{program}", "")
         self.java_home = self.add_java("jdk", "17")
         self.environment = {
             "PATH": str(self.bin),
@@ -232,3 +234,50 @@ def test_another_java_home_is_looked_at_once_and_kept(ready: Clone) -> None:
     assert ready.start("x", JAVA_HOME=str(new)).stdout == f"{new} x\n"
     assert ready.start("x", JAVA_HOME=str(new)).stdout == f"{new} x\n"
     assert ready.times_java_was_asked() == 1
+
+
+def _without_a_broker(ready: Clone, user: int) -> Clone:
+    (ready.bin / "mosquitto_sub").unlink()
+    (ready.bin / "id").unlink()
+    ready.script("bin/id", f"echo {user}")
+    return ready
+
+
+NO_BROKER = "penstock: Mosquitto was not found: what needs an MQTT broker is left out.\n"
+
+
+@pytest.mark.parametrize("command", ["test", "bench"])
+def test_without_mosquitto_a_user_is_told_what_to_install_and_goes_on(ready: Clone, command: str) -> None:
+    done = _without_a_broker(ready, user=1000).start(command)
+    assert done.stdout == f"{ready.java_home} {command}\n"
+    assert NO_BROKER in done.stderr
+    assert "sudo apt-get install mosquitto mosquitto-clients" in done.stderr
+    assert ready.start("demo").stderr == ""
+
+
+def test_root_gets_mosquitto_by_apt_without_its_service(ready: Clone) -> None:
+    _without_a_broker(ready, user=0)
+    ready.script(
+        "bin/apt-get",
+        f'case $1 in install) echo "$*" >>"{ready.root}/installed"; : >"{ready.bin}/mosquitto_sub"; '
+        f'/bin/chmod 755 "{ready.bin}/mosquitto_sub" ;; esac',
+    )
+    ready.script("bin/systemctl", f'echo "$*" >>"{ready.root}/services"')
+    assert "apt-get install mosquitto mosquitto-clients" in ready.start("bench").stderr
+    assert ready.start("bench").stderr == ""
+    installed = (ready.root / "installed").read_text()
+    assert installed == "install -y --no-install-recommends mosquitto mosquitto-clients\n"
+    assert (ready.root / "services").read_text() == "disable mosquitto\n"
+
+
+def test_a_mosquitto_that_cannot_be_had_is_asked_for_once(ready: Clone) -> None:
+    _without_a_broker(ready, user=0)
+    ready.script("bin/apt-get", f'echo >>"{ready.root}/tries"; exit 100')
+    assert "penstock: Mosquitto could not be installed" in ready.start("bench").stderr
+    done = ready.start("bench")
+    assert (done.returncode, "could not be installed" in done.stderr, NO_BROKER in done.stderr) == (
+        0,
+        False,
+        True,
+    )
+    assert len((ready.root / "tries").read_text().splitlines()) == 2
