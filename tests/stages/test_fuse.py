@@ -307,3 +307,20 @@ def test_a_queue_stands_between_state_or_a_native_source_and_what_is_called_at_e
         "p.a": (("p.kafka",), ("a",), "p.a"),
         "p.u": (("p.a",), ("u",), "sink two"),
     }
+
+
+class AwaySink(FakeSink):
+    may_be_away = True
+
+
+def test_a_queue_stands_between_state_or_a_native_source_and_a_sink_that_may_be_away(p, source, native):
+    window(source, "w").operator("a", same).sink("one", AwaySink())
+    native.sink("two", AwaySink())
+    source.operator("b", same).sink("three", AwaySink())
+    assert shape(p) == {
+        "p.a": (("p.in",), ("w", "a"), "p.a"),
+        "p.one": (("p.a",), (), "sink one"),
+        "p.kafka": (("p.kafka",), (), "p.kafka"),
+        "p.two": (("p.kafka",), (), "sink two"),
+        "p.b": (("p.in",), ("b",), "sink three"),
+    }
