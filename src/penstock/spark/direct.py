@@ -102,8 +102,6 @@ class DirectStage(StageBase):
         self._frames = frames(None)
         self._failed_slices: Slices = {}
         self._remote = destination.end if isinstance(destination.end, RemoteEnd) else None
-        if self._remote is not None:
-            self._remote.watch(lambda: place.dispatcher.changed(self))
 
     @property
     def may_run(self) -> bool:
@@ -112,12 +110,18 @@ class DirectStage(StageBase):
         return super().may_run and ready
 
     def view(self, now: float) -> StageView | None:
-        may_run, rows = self.may_run, self.inputs.rows_waiting
+        if self._remote is not None:
+            # From the first look on: whoever is never scheduled never stops either.
+            self._remote.watch(self._look_again)
+        rows = self.inputs.rows_waiting
         self.books.waiting(rows, now)
         since = self.inputs.ready_since
-        if rows == 0 or since is None or not may_run:
+        if rows == 0 or since is None or not self.may_run:
             return None
         return self.base_view(rows, since, self.inputs.oldest_arrival or since)
+
+    def _look_again(self) -> None:
+        self.place.dispatcher.changed(self)
 
     def turn(self, grant: Grant) -> None:
         slices: Slices = {}

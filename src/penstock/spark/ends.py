@@ -63,11 +63,11 @@ class RemoteEnd(End, Protocol):
 
     @property
     def ready(self) -> bool:
-        """Whether it is there; asked the first time, it begins to look."""
+        """Whether it is there; not before `watch` was called."""
         ...
 
     def watch(self, changed: Callable[[], None]) -> None:
-        """Has `changed` called whenever `ready` has changed."""
+        """Begins to look for it, and has `changed` called whenever `ready` has changed."""
         ...
 
     def close(self) -> None:

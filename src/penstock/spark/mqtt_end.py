@@ -23,11 +23,11 @@ class MqttEnd:
 
     @property
     def ready(self) -> bool:
-        self._publisher.start()
         return self._publisher.connected
 
     def watch(self, changed: Callable[[], None]) -> None:
         self._publisher.changed = changed
+        self._publisher.start()
 
     def close(self) -> None:
         self._publisher.close()
