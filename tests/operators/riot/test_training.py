@@ -1,0 +1,93 @@
+from __future__ import annotations
+
+import json
+import random
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+from tests.operators.riot import reference
+from tests.operators.riot.inputs import ARRIVED, readings
+
+from penstock.operators import riot
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+pytestmark = pytest.mark.spark
+TABLE = [readings(random.Random(number)) for number in range(120)]
+
+
+def requests(spark: SparkSession, *ranges: tuple[int | None, int | None]) -> DataFrame:
+    rows = [(number, ARRIVED, *pair) for number, pair in enumerate(ranges)]
+    return spark.createDataFrame(rows, "msgid BIGINT, arrived TIMESTAMP, rowstart BIGINT, rowend BIGINT")
+
+
+def payloads(made: DataFrame) -> list[Any]:
+    rows = sorted(made.collect(), key=lambda row: row["msgid"])
+    assert made.columns == ["msgid", "arrived", "payload"]
+    return [json.loads(row["payload"]) for row in rows]
+
+
+def decided(tree: Any, row: dict[str, float]) -> str:
+    while "class" not in tree:
+        tree = tree["yes"] if row[tree["feature"]] <= tree["at_most"] else tree["no"]
+    return str(tree["class"])
+
+
+def test_a_request_gets_its_range_of_the_table_as_far_as_there_is_one(spark: SparkSession) -> None:
+    asked = ((3, 7), (118, 500), (-5, 2), (9, 9), (9, 4), (200, 300), (None, 4))
+    made = riot.read_rows(TABLE)(requests(spark, *asked)).orderBy("msgid").collect()
+    found = [None if row["rows"] is None else [list(each) for each in row["rows"]] for row in made]
+    assert found == [TABLE[3:7], TABLE[118:], TABLE[:2], [], [], [], None]
+
+
+def test_classes_follow_the_percentiles_of_each_request_by_itself(spark: SparkSession) -> None:
+    table = [*TABLE, [1.0, 2.0, 3.0, 4.0, None]]
+    asked = ((0, 40), (37, 38), (20, 117), (118, 121), (5, 5))
+    made = riot.annotate_class()(riot.read_rows(table)(requests(spark, *asked))).orderBy("msgid").collect()
+    for row, (first, end) in zip(made, asked, strict=True):
+        values = [each[4] for each in table[first:end] if each[4] is not None]
+        expected = reference.classes(values) if values else []
+        assert [each["class"] for each in row["rows"] if each["airquality_raw"] is not None] == expected
+        assert [each["class"] for each in row["rows"] if each["airquality_raw"] is None] == [None] * (
+            end - first - len(values)
+        )
+
+
+def test_requests_that_wait_together_get_one_regression_over_the_rows_of_all(spark: SparkSession) -> None:
+    made = riot.regression_training()(riot.read_rows(TABLE)(requests(spark, (0, 50), (40, 90), (7, 7))))
+    answers = payloads(made)
+    rows = np.array(TABLE[0:50] + TABLE[40:90])
+    design = np.column_stack([rows[:, [0, 1, 3]], np.ones(len(rows))])
+    expected = np.linalg.lstsq(design, rows[:, 4], rcond=None)[0]
+    assert len(answers) == 3
+    for answer in answers:
+        model = answer["model"]
+        found = [*(model["coefficients"][n] for n in ("temperature", "humidity", "dust")), model["intercept"]]
+        assert found == pytest.approx(list(expected))
+        assert (answer["rows"], answer["requests"]) == (100, 3)
+
+
+def test_a_tree_finds_the_rule_that_the_classes_follow(spark: SparkSession) -> None:
+    chance = random.Random(8)
+    table: list[list[float | None]] = []
+    for _ in range(200):
+        warm, wet = chance.random() < 0.5, chance.random() < 0.5
+        quality = 10.0 + 20.0 * warm + (5.0 * wet if warm else 0.0)
+        table.append([30.0 if warm else 5.0, 60.0 if wet else 30.0, 0.0, chance.uniform(90, 300), quality])
+    asked = riot.annotate_class()(riot.read_rows(table)(requests(spark, (0, 200))))
+    rows = asked.selectExpr("inline(rows)").collect()
+    [answer] = payloads(riot.tree_training()(asked))
+    assert {decided(answer["model"], row.asDict()) == row["class"] for row in rows} == {True}
+    assert (answer["rows"], answer["requests"]) == (200, 1)
+
+
+def test_rows_with_a_null_are_left_out_and_without_any_row_the_model_is_null(spark: SparkSession) -> None:
+    table = [[None, 2.0, 3.0, 4.0, 5.0], *TABLE[:30], [1.0, 2.0, 3.0, 4.0, None]]
+    asked = riot.annotate_class()(riot.read_rows(table)(requests(spark, (0, 32))))
+    for training, rows in ((riot.regression_training(), 30), (riot.tree_training(), 30)):
+        assert [answer["rows"] for answer in payloads(training(asked))] == [rows]
+    nothing = riot.annotate_class()(riot.read_rows(TABLE)(requests(spark, (500, 600), (3, 1))))
+    for training in (riot.regression_training(), riot.tree_training()):
+        assert payloads(training(nothing)) == [{"model": None, "rows": 0, "requests": 2}] * 2
