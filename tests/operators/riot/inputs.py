@@ -41,7 +41,7 @@ OBSERVATION_DDL = (
 def line(
     sensor: str, values: Sequence[float], *, time: int = 1000, shuffle: random.Random | None = None
 ) -> str:
-    """One line of SenML; shuffled, its fields stand in any order, their numbers as JSON strings or numbers."""
+    """One line of SenML; shuffled, its fields stand in any order, their numbers as strings or numbers."""
     numbers = dict(zip(("longitude", "latitude", *QUANTITIES), (6.5, 46.25, *values), strict=True))
     entries: list[Row] = [{"u": "string", "n": "source", "sv": sensor}]
     for name, number in numbers.items():

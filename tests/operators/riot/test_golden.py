@@ -31,7 +31,7 @@ def test_the_real_trace_has_the_nulls_annotations_and_rows_that_are_known(
 ) -> None:
     source = spark.createDataFrame(line_table(city.lines))
     valid = riot.range_filter()(riot.senml_parse()(source).drop("dead_letter", "raw"))
-    nulls = [row for row in valid.filter("value is null and name != 'source'").collect()]
+    nulls = valid.filter("value is null and name != 'source'").collect()
     assert Counter(row["name"] for row in nulls) == {
         "temperature": 73,
         "humidity": 158,
