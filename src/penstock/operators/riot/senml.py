@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 DEAD_LETTER, RAW = "dead_letter", "raw"
 _NUMBERS = (*PLACE, *QUANTITIES)
-# Where each field stands in RIoTBench's traces: looked at there first, searched for only when it is not.
+# In the order of RIoTBench's traces: only where it is another are the fields searched for.
 _FIELDS = ("source", *_NUMBERS)
 _SCHEMA = (
     "row STRUCT<e: ARRAY<STRUCT<n: STRING, v: STRING, sv: STRING>>, bt: STRING>, end INT, corrupt STRING"
@@ -90,7 +90,10 @@ def _observations(read: DataFrame, observed: list[Column], carry: Sequence[str])
 
 
 def _read(rows: DataFrame, column: str, carry: Sequence[str]) -> DataFrame:
-    """The fields of each line, typed, with `dead_letter` and `raw`, both null where all is well."""
+    """The fields of each line, typed, with `dead_letter` and `raw`, both null where all is well.
+
+    Expressions over whole arrays instead of one for each field: Spark plans them anew at every turn.
+    """
     from pyspark.sql import functions as F
 
     line = F.col(column).cast("string")
@@ -100,53 +103,71 @@ def _read(rows: DataFrame, column: str, carry: Sequence[str]) -> DataFrame:
     options = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": "corrupt"}
     whole = rows.select(*carry, line.alias(RAW), F.from_json(wrapped, _SCHEMA, options).alias("__read"))
     read = F.col("__read")
-    unfit = read.isNull() | read["corrupt"].isNotNull() | read["row"].isNull() | read["end"].isNull()
-    texts = [_text(read["row"]["e"], at, name).alias(f"__{name}") for at, name in enumerate(_FIELDS)]
-    split = whole.select(*carry, RAW, unfit.alias("__unfit"), read["row"]["bt"].alias("__time"), *texts)
-    numbers = [_finite(f"__{name}").alias(name) for name in _NUMBERS]
-    # Kept with their texts in a step of its own: the reason below needs both.
-    typed = split.select("*", F.col("__time").try_cast("bigint").alias("time"), *numbers)
-    reason = _reason(column)
-    source = F.nullif(F.col("__source"), F.lit("")).alias("source")
-    told = typed.select(*carry, "time", source, *_NUMBERS, reason.alias(DEAD_LETTER), RAW)
+    unfit = read["corrupt"].isNotNull() | read["row"].isNull() | read["end"].isNull()
+    time, entries = read["row"]["bt"].alias("__time"), _in_order(read["row"]["e"]).alias("__entries")
+    split = whole.select(*carry, RAW, F.coalesce(unfit, F.lit(True)).alias("__unfit"), time, entries)
+    source = F.get("__entries", F.lit(0))["sv"].alias("source")
+    numbers = [_number(at).alias(name) for at, name in enumerate(_NUMBERS, 1)]
+    millis = F.col("__time").try_cast("bigint").alias("time")
+    typed = split.select("*", millis, source, *numbers)
+    told = typed.select(*carry, "time", "source", *_NUMBERS, _reason(column).alias(DEAD_LETTER), RAW)
     return told.withColumn(RAW, F.when(F.col(DEAD_LETTER).isNotNull(), F.col(RAW)))
 
 
-def _text(entries: Column, at: int, name: str) -> Column:
+def _in_order(entries: Column) -> Column:
+    """The entries in the order of `_FIELDS`, as RIoTBench writes them; null for one that is not there."""
     from pyspark.sql import functions as F
 
-    field = "sv" if name == "source" else "v"
-    here = F.get(entries, F.lit(at))
-    found = F.get(F.filter(entries, lambda entry: entry["n"] == name), F.lit(0))
-    return F.when(here["n"] == name, here[field]).otherwise(found[field])
+    names = F.array(*map(F.lit, _FIELDS))
+    found = F.transform(
+        names, lambda name: F.get(F.filter(entries, lambda each: each["n"] == name), F.lit(0))
+    )
+    return F.when(entries["n"] == names, entries).otherwise(found)
 
 
-def _finite(column: str) -> Column:
+def _number(at: int) -> Column:
     from pyspark.sql import functions as F
 
-    number = F.col(column).try_cast("double")
-    # NaN is greater than all in Spark's order, so that it goes the way of the infinite.
-    return F.when(F.abs(number) < float("inf"), number)
+    return F.get("__entries", F.lit(at))["v"].try_cast("double")
 
 
 def _reason(column: str) -> Column:
     from pyspark.sql import functions as F
 
     unreadable = F.lit('not SenML: expected timestamp,{"e":[{"n":name,"v":value},...],"bt":milliseconds}')
-    source = F.when(F.coalesce(F.col("__source"), F.lit("")) == "", F.lit("field source is missing"))
-    wrong = [source, _wrong("__time", "time", "field bt", "a whole number")]
-    wrong += [_wrong(f"__{name}", name, f"field {name}", "a number") for name in _NUMBERS]
+    # A sum is null where one of its terms is, and not finite where one is NaN or infinite.
+    total = F.abs(sum((F.col(name) for name in _NUMBERS[1:]), F.col(_NUMBERS[0])))
+    is_good = (F.col("source") != "") & F.col("time").isNotNull() & (total < float("inf"))
     return (
-        F.when(F.col(RAW).isNull(), F.lit(f"no text: column {column} is null"))
+        F.when(is_good & ~F.col("__unfit"), F.lit(None).cast("string"))
+        .when(F.col(RAW).isNull(), F.lit(f"no text: column {column} is null"))
         .when(F.col("__unfit"), unreadable)
-        .otherwise(F.coalesce(*wrong))
+        .otherwise(_first_wrong())
     )
 
 
-def _wrong(text: str, value: str, said: str, kind: str) -> Column:
+def _first_wrong() -> Column:
+    """What is wrong with the first field that is; only asked for bad lines."""
     from pyspark.sql import functions as F
 
-    came = F.substring(F.col(text), 1, _QUOTED_CHARACTERS)
-    return F.when(F.col(text).isNull(), F.lit(f"{said} is missing")).when(
-        F.col(value).isNull(), F.concat(F.lit(f"{said} must be {kind}, got "), came)
+    source = F.when(F.coalesce(F.col("source"), F.lit("")) == "", F.lit("field source is missing"))
+    came = F.substring(F.col("__time"), 1, _QUOTED_CHARACTERS)
+    time = F.when(F.col("__time").isNull(), F.lit("field bt is missing")).when(
+        F.col("time").isNull(), F.concat(F.lit("field bt must be a whole number, got "), came)
     )
+    names = F.array(*map(F.lit, _NUMBERS))
+    wrong = F.zip_with(names, F.slice("__entries", 2, len(_NUMBERS)), _wrong_number)
+    too_large = F.lit("the numbers are too large to be added")
+    return F.coalesce(source, time, F.get(F.array_compact(wrong), F.lit(0)), too_large)
+
+
+def _wrong_number(name: Column, entry: Column) -> Column:
+    from pyspark.sql import functions as F
+
+    text = entry["v"]
+    # NaN is greater than all in Spark's order, so that it goes the way of the infinite.
+    is_finite = F.coalesce(F.abs(text.try_cast("double")) < float("inf"), F.lit(False))
+    came = F.substring(text, 1, _QUOTED_CHARACTERS)
+    missing = F.concat(F.lit("field "), name, F.lit(" is missing"))
+    wrong = F.concat(F.lit("field "), name, F.lit(" must be a number, got "), came)
+    return F.when(text.isNull(), missing).when(~is_finite, wrong)
