@@ -67,4 +67,4 @@ def _fused(lines: Stream) -> Stream:
     )
     both = riot.in_turn(errors, riot.as_payloads(_CLASS, _ERROR))
     parsed = lines.operator("senml_parse", riot.senml_project(), dead_letters=True)
-    return parsed.operator("publish", both, stateful=True)
+    return parsed.operator("predict", both, stateful=True)

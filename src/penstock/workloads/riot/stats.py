@@ -79,7 +79,7 @@ def _fused(lines: Stream, known: Mapping[str, str]) -> Stream:
         riot.distinct_count(),
         riot.as_payloads(_TREND, _MOMENT, _DISTINCT, needs="predictions"),
     )
-    return lines.operator("read", read, dead_letters=True).operator("publish", summaries, stateful=True)
+    return lines.operator("read", read, dead_letters=True).operator("summarise", summaries, stateful=True)
 
 
 def _bloom(known: Mapping[str, str]) -> riot.Transform:

@@ -74,6 +74,4 @@ def _fused(timer: Stream, stored: riot.Transform) -> Stream:
     """Both models are fitted in one turn, and leave together."""
     regression, tree = riot.regression_training(), riot.tree_training()
     read = timer.operator("read_rows", riot.in_turn(stored, riot.annotate_class()))
-    return read.each_turn(
-        "publish", lambda rows: regression(rows).unionByName(tree(rows)), schema=riot.ANSWERS
-    )
+    return read.each_turn("train", lambda rows: regression(rows).unionByName(tree(rows)), schema=riot.ANSWERS)
