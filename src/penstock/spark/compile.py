@@ -18,10 +18,11 @@ from penstock.queues.journal import Journal
 from penstock.queues.spool import Spool
 from penstock.spark.adopted import AdoptedQuery
 from penstock.spark.backlogs import Backlog, FilesBacklog, RateBacklog, UnknownBacklog
-from penstock.spark.direct import DirectStage, GrantedFrames
+from penstock.spark.direct import DirectStage
 from penstock.spark.each_turn import EachTurn
 from penstock.spark.end_catalog import Writer, end_for
 from penstock.spark.ends import QueueEnd, RemoteEnd
+from penstock.spark.granted_frames import GrantedFrames
 from penstock.spark.held import GrantBooks, HeldParts, HeldStage, Late
 from penstock.spark.inputs import QueueInputs, Slices
 from penstock.spark.native import NativeParts, NativeStage

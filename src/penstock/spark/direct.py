@@ -1,76 +1,18 @@
-"""Direct turns: a stage without state runs a batch job over just the granted segments."""
+"""Direct turns: a stage without state runs its plan over just the granted segments."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
 
 from penstock.queues.journal import Entry, Journal
 from penstock.scheduling.decisions import Grant
 from penstock.scheduling.stage_view import StageView
 from penstock.spark.bookkeeping import Outcome
-from penstock.spark.each_turn import EachTurn
 from penstock.spark.ends import EndAway, RemoteEnd, Written
-from penstock.spark.inputs import QueueInputs, Slices, file_lines, turn_input
-from penstock.spark.jvm import analysed_plan, frame_of, java_session, jvm
+from penstock.spark.granted_frames import GrantedFrames
+from penstock.spark.inputs import QueueInputs, Slices, turn_input
 from penstock.spark.results import Dating
 from penstock.spark.stage_base import Destination, Place, StageBase, set_pool
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-    from pyspark.sql.types import StructType
-
-Build = Callable[[Mapping[str, "DataFrame"]], "DataFrame"]
-
-
-class GrantedFrames:
-    """DataFrames over the files of a grant, one for each input; the operators are applied once, to these.
-
-    Each turn only exchanges the files below the analysed plan, which saves building and analysing it.
-    """
-
-    def __init__(
-        self,
-        place: Place,
-        schemas: Mapping[str, StructType],
-        build: Build,
-        each_turn: EachTurn | None = None,
-    ):
-        session = place.session
-        self._each_turn = each_turn
-        self._session = session
-        self._java = java_session(session)
-        self._files: dict[str, Any] = {}
-        inputs = {}
-        for queue, schema in schemas.items():
-            files = jvm(session).penstock.GrantedFiles()
-            relation = files.relation(self._java, self._java.parseDataType(schema.json()))
-            frame = frame_of(self._java.baseRelationToDataFrame(relation), session)
-            self._files[queue] = files
-            inputs[queue] = frame.coalesce(place.slots)
-        self.template = build(inputs)
-        self._plan = analysed_plan(self.template)
-        self._of_rows = jvm(session).org.apache.spark.sql.classic.Dataset.ofRows
-
-    def over(self, slices: Slices) -> DataFrame:
-        """The result of the operators in the plan for these files."""
-        for queue, files in self._files.items():
-            files.grantLines(file_lines(slices.get(queue, ())))
-        return frame_of(self._of_rows(self._java, self._plan), self._session)
-
-    @contextmanager
-    def turn(self, slices: Slices) -> Iterator[DataFrame]:
-        """The stage's result for these files, that of an operator which is called at every turn included."""
-        rows = self.over(slices)
-        if self._each_turn is None:
-            yield rows
-            return
-        try:
-            yield self._each_turn.apply(rows)
-        finally:
-            self._each_turn.forget(rows)
-
 
 FramesBefore = Callable[[str | None], GrantedFrames]
 """The frames of the operators before the one named, of all of them for None."""
@@ -147,8 +89,8 @@ class DirectStage(StageBase):
         batch = self.journal.entry.batch + 1
         took = turn_input(slices)
         set_pool(self.place)
-        with self._frames.turn(slices) as frame:
-            result = self.result(frame, Dating(took))
+        with self._frames.turn(slices) as rows:
+            result = self.result(rows, Dating(took))
             written = self.write(result, batch)
         self._commit(batch, slices, written)
         visible_at = self.reveal(written)

@@ -19,7 +19,7 @@ from penstock.spark.inputs import QueueInputs, Slices, file_lines, turn_input
 from penstock.spark.jvm import jvm
 from penstock.spark.plans import SoleWatermark
 from penstock.spark.query import HeldQuery, QuerySettings
-from penstock.spark.results import Dating, Result
+from penstock.spark.results import Dating, Result, Rows
 from penstock.spark.stage_base import Destination, Place, StageBase, set_pool
 from penstock.spark.turn_input import TurnInput
 
@@ -192,7 +192,7 @@ class HeldStage(StageBase):
         took = self._took() if served else TurnInput()
         # Windows that a turn without rows brings out were completed by the turn before it.
         self._last_took = took if served else self._last_took
-        result = self.result(frame, self._dating(self._last_took))
+        result = self.result(Rows.of(frame), self._dating(self._last_took))
         written = self.write(result, batch)
         written = self._after(result, written, batch, served)
         self._commit(batch, served, written)
@@ -230,7 +230,7 @@ class HeldStage(StageBase):
             return written
         # Spark's figure counts groups and windows; only that there is something late is taken from it.
         late = self._late(self._merged(), self._query.late_threshold(batch))
-        buried = self.destination.dead.write(self.result(late, result.dating), batch)
+        buried = self.destination.dead.write(self.result(Rows.of(late), result.dating), batch)
         self.books.late_rows += buried.rows
         return self.with_dead(written, buried)
 

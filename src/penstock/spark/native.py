@@ -15,7 +15,7 @@ from penstock.spark.bookkeeping import Outcome
 from penstock.spark.gate import Gate
 from penstock.spark.plans import SoleWatermark
 from penstock.spark.query import HeldQuery, QuerySettings
-from penstock.spark.results import Dating
+from penstock.spark.results import Dating, Rows
 from penstock.spark.stage_base import Destination, Place, StageBase, set_pool
 from penstock.spark.turn_input import TurnInput
 
@@ -139,7 +139,7 @@ class NativeStage(StageBase):
     def _run(self, frame: DataFrame, batch: int) -> bool:
         set_pool(self.place)
         again = batch <= self.journal.entry.batch
-        result = self.result(frame, Dating(TurnInput()))
+        result = self.result(Rows.of(frame), Dating(TurnInput()))
         if again:
             frame.write.format("noop").mode("overwrite").save()
         else:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import shutil
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -41,6 +42,18 @@ class Dating:
         return self.took.arrivals
 
 
+@dataclass(frozen=True)
+class Rows:
+    """The rows of a turn before anything has run: how to get them as a DataFrame, and as an Arrow table."""
+
+    frame: Callable[[], DataFrame]
+    table: Callable[[], pa.Table]
+
+    @classmethod
+    def of(cls, frame: DataFrame) -> Rows:
+        return cls(lambda: frame, frame.toArrow)
+
+
 class Result:
     """Rows that one action yields, in the form that their number asks for.
 
@@ -48,17 +61,22 @@ class Result:
     once, which is what commits a stateful turn.
     """
 
-    def __init__(self, frame: DataFrame, expected_rows: float, scratch: Path, dating: Dating):
-        self.frame = frame
+    def __init__(self, rows: Rows, expected_rows: float, scratch: Path, dating: Dating):
+        self._rows = rows
         self.small = expected_rows <= SMALL_ROWS
         self.scratch = scratch
         self.dating = dating
         self._table: pa.Table | None = None
 
+    @cached_property
+    def frame(self) -> DataFrame:
+        """The rows as Spark has them; runs nothing."""
+        return self._rows.frame()
+
     def table(self) -> pa.Table:
         """The rows as Arrow; the action runs at the first call."""
         if self._table is None:
-            self._table = self.frame.toArrow()
+            self._table = self._rows.table()
         return self._table
 
     @contextmanager
@@ -98,12 +116,12 @@ class Result:
             kept.unpersist()
 
     def _holding(self, table: pa.Table) -> Result:
-        part = Result(self.frame, 0, self.scratch, self.dating)
+        part = Result(self._rows, 0, self.scratch, self.dating)
         part._table = table
         return part
 
     def _large(self, frame: DataFrame) -> Result:
-        return Result(frame, SMALL_ROWS + 1, self.scratch, self.dating)
+        return Result(Rows.of(frame), SMALL_ROWS + 1, self.scratch, self.dating)
 
 
 def split_table(table: pa.Table) -> tuple[pa.Table, pa.Table]:

@@ -17,10 +17,10 @@ from penstock.spark.bookkeeping import Books, Outcome
 from penstock.spark.dispatcher import Dispatcher, Schedulable
 from penstock.spark.ends import End, FrameEnd, Output, QueueEnd, Written
 from penstock.spark.profiles import Profiles
-from penstock.spark.results import Dating, Result
+from penstock.spark.results import Dating, Result, Rows
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
 log = logging.getLogger("penstock")
 
@@ -103,10 +103,10 @@ class StageBase:
             log.warning("stage %r drops rows that come after its watermark: %d now", self.name, rows)
         self.books.late_rows += rows
 
-    def result(self, frame: DataFrame, dating: Dating) -> Result:
+    def result(self, rows: Rows, dating: Dating) -> Result:
         """The result of a turn, small or large by what the stage usually makes of its rows."""
         expected = max(dating.took.rows, 1) * max(self.books.selectivity, 0.01)
-        return Result(frame, expected, self.place.folder / "scratch", dating)
+        return Result(rows, expected, self.place.folder / "scratch", dating)
 
     def write(self, result: Result, batch: int) -> Written:
         """Runs the action and keeps its rows, the dead letters apart; nobody sees them yet."""

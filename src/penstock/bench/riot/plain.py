@@ -22,7 +22,7 @@ from penstock.queues.parquet import encode
 from penstock.spark.each_turn import EachTurn
 from penstock.spark.end_catalog import Writer, end_for
 from penstock.spark.ends import End
-from penstock.spark.results import DEAD_LETTER, RAW, Dating, Result, split_table
+from penstock.spark.results import DEAD_LETTER, RAW, Dating, Result, Rows, split_table
 from penstock.spark.turn_input import TurnInput
 from penstock.stages.build import build
 from penstock.stages.stage import Stage, StageGraph
@@ -89,7 +89,9 @@ class PlainStage:
 
     def _deliver(self, frame: DataFrame, batch: int) -> int:
         if self._sink is not None:
-            written = self._sink.write(Result(frame, 0, self._folder / "scratch", Dating(TurnInput())), batch)
+            written = self._sink.write(
+                Result(Rows.of(frame), 0, self._folder / "scratch", Dating(TurnInput())), batch
+            )
             for output in written.outputs:
                 self._sink.show(output)
             return written.rows

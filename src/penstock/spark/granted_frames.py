@@ -1,0 +1,103 @@
+"""The rows of a grant as DataFrames: planned once, run at every turn over other files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from penstock.spark.each_turn import EachTurn
+from penstock.spark.inputs import Slices, file_lines, turn_input
+from penstock.spark.jvm import analysed_plan, frame_of, java_session, jvm
+from penstock.spark.results import Rows
+from penstock.spark.stage_base import Place
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+    from pyspark.sql.types import StructType
+
+Build = Callable[[Mapping[str, "DataFrame"]], "DataFrame"]
+# Up to so many rows, a job costs more than running its plan in the driver's own thread.
+ROWS_WITHOUT_A_JOB = 2_000
+
+
+class GrantedFrames:
+    """DataFrames over the files of a grant, one for each input; the operators are applied once, to these.
+
+    Each turn only exchanges the files below the plan. Where the plan would be the same for any files, it is
+    optimized and made physical once, and a small turn runs it without a job.
+    """
+
+    def __init__(
+        self,
+        place: Place,
+        schemas: Mapping[str, StructType],
+        build: Build,
+        each_turn: EachTurn | None = None,
+    ):
+        session = place.session
+        self._each_turn = each_turn
+        self._stream = place.folder / "scratch" / "turn.arrow"
+        self._session = session
+        self._java = java_session(session)
+        self._files: dict[str, Any] = {}
+        inputs = {}
+        for queue, schema in schemas.items():
+            files = jvm(session).penstock.GrantedFiles()
+            relation = files.relation(self._java, self._java.parseDataType(schema.json()))
+            frame = frame_of(self._java.baseRelationToDataFrame(relation), session)
+            self._files[queue] = files
+            inputs[queue] = frame.coalesce(place.slots)
+        self.template = build(inputs)
+        self._plan = analysed_plan(self.template)
+        self._schema = self._plan.schema()
+        self._turns = jvm(session).penstock.PlannedTurn
+        self._planned = self._turns.once(self._java, self._plan)
+        self._of_rows = jvm(session).org.apache.spark.sql.classic.Dataset.ofRows
+
+    def over(self, slices: Slices) -> DataFrame:
+        """The result of the operators in the plan for these files."""
+        self._grant(slices)
+        return self._frame()
+
+    def _grant(self, slices: Slices) -> None:
+        for queue, files in self._files.items():
+            files.grantLines(file_lines(slices.get(queue, ())))
+
+    def _frame(self) -> DataFrame:
+        if self._planned is None:
+            return frame_of(self._of_rows(self._java, self._plan), self._session)
+        return frame_of(self._turns.now(self._java, self._plan, self._planned), self._session)
+
+    def _here(self) -> pa.Table:
+        """The same as an Arrow table, without a job."""
+        # By way of a file: over the Python bridge, some kilobytes wait 40 ms for their second packet.
+        self._turns.here(self._java, self._planned, self._schema, str(self._stream))
+        return pa.ipc.open_stream(self._stream.read_bytes()).read_all().cast(self._arrow)
+
+    @cached_property
+    def _arrow(self) -> pa.Schema:
+        """As DataFrame.toArrow has it."""
+        from pyspark.sql.pandas.types import to_arrow_schema
+
+        return to_arrow_schema(
+            self.template.schema, error_on_duplicated_field_names_in_struct=True, timezone="UTC"
+        )
+
+    @contextmanager
+    def turn(self, slices: Slices) -> Iterator[Rows]:
+        """The stage's result for these files, that of an operator which is called at every turn included."""
+        self._grant(slices)
+        if self._each_turn is not None:
+            frame = self._frame()
+            try:
+                yield Rows.of(self._each_turn.apply(frame))
+            finally:
+                self._each_turn.forget(frame)
+        elif self._planned is not None and turn_input(slices).rows <= ROWS_WITHOUT_A_JOB:
+            yield Rows(self._frame, self._here)
+        else:
+            yield Rows.of(self._frame())

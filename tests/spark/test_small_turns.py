@@ -1,0 +1,120 @@
+"""Small direct turns run without a job, from a plan made once: the rows are those that a job would give."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import functions as F
+
+from penstock import Pipeline, Spool, sinks, sources
+from penstock.spark import granted_frames
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from tests.spark.conftest import EngineFactory
+
+SCHEMA = "id BIGINT, name STRING, ts TIMESTAMP, price DECIMAL(10, 2), tags ARRAY<STRING>, flag BOOLEAN"
+Operator = Callable[["DataFrame"], "DataFrame"]
+
+
+def rows(first: int, count: int) -> pa.Table:
+    from decimal import Decimal
+
+    numbers = range(first, first + count)
+    return pa.table(
+        {
+            "id": pa.array(numbers, pa.int64()),
+            "name": pa.array([None if n % 5 == 0 else f"n{n}" for n in numbers], pa.string()),
+            "ts": pa.array([n * 1_000_001 for n in numbers], pa.timestamp("us", "UTC")),
+            "price": pa.array([Decimal(n) / 4 for n in numbers], pa.decimal128(10, 2)),
+            "tags": pa.array([[f"t{n}", None] if n % 3 else [] for n in numbers], pa.list_(pa.string())),
+            "flag": pa.array([n % 2 == 0 for n in numbers], pa.bool_()),
+        }
+    )
+
+
+def run(engine: EngineFactory, folder: Path, operator: Operator, tables: list[pa.Table]) -> list[pa.Table]:
+    """What comes of the tables, each in a turn of its own."""
+    got: list[pa.Table] = []
+    with Spool(folder / "in") as spool:
+        pipeline = Pipeline("small")
+        made = pipeline.source("in", sources.FromSpool(spool, SCHEMA)).operator("it", operator)
+        made.sink("out", sinks.Callback(lambda table, turn: got.append(table)))
+        running = engine(folder / "state")
+        running.submit(pipeline)
+        for table in tables:
+            spool.append(table)
+            running.drain(30)
+        running.stop()
+    return got
+
+
+OPERATORS: dict[str, Operator] = {
+    "projection": lambda rows: rows.select("id", F.upper("name").alias("big"), "ts", "price", "tags", "flag"),
+    "filter": lambda rows: rows.filter("id % 2 = 1").withColumn(
+        "next", F.col("ts") + F.expr("INTERVAL 1 DAY")
+    ),
+    "nothing left": lambda rows: rows.filter("id < 0"),
+    "explode": lambda rows: rows.select("id", F.explode("tags").alias("tag")),
+    "nested": lambda rows: rows.select(F.struct("id", F.struct("price", "ts").alias("inner")).alias("both")),
+    "aggregate of an array": lambda rows: rows.select(F.array_join("tags", "-").alias("joined")),
+    "union with itself": lambda rows: rows.unionByName(rows.filter("flag")),
+}
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+def test_rows_and_types_are_those_of_a_job(
+    engine: EngineFactory, tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tables = [rows(0, 40), rows(40, 7)]
+    small = run(engine, tmp_path / "small", OPERATORS[name], tables)
+    monkeypatch.setattr(granted_frames, "ROWS_WITHOUT_A_JOB", -1)
+    with_job = run(engine, tmp_path / "job", OPERATORS[name], tables)
+    assert [table.schema for table in small] == [table.schema for table in with_job]
+    assert [table.to_pylist() for table in small] == [table.to_pylist() for table in with_job]
+
+
+def test_a_small_turn_starts_no_job(engine: EngineFactory, spark: SparkSession, tmp_path: Path) -> None:
+    jobs = spark.sparkContext.statusTracker()
+    before = set(jobs.getJobIdsForGroup(None))
+    got = run(engine, tmp_path, OPERATORS["projection"], [rows(0, 10)])
+    assert got[0].num_rows == 10
+    assert set(jobs.getJobIdsForGroup(None)) - before == set()
+
+
+def test_the_present_time_is_that_of_each_turn(engine: EngineFactory, tmp_path: Path) -> None:
+    def stamped(rows: DataFrame) -> DataFrame:
+        return rows.select("id", F.current_timestamp().alias("now"))
+
+    begun = time.time()
+    first, second = run(engine, tmp_path, stamped, [rows(0, 1), rows(1, 1)])
+    moments: list[Any] = [table["now"][0].as_py().timestamp() for table in (first, second)]
+    assert begun <= moments[0] < moments[1] <= time.time()
+
+
+def test_a_join_with_a_table_is_planned_at_every_turn(
+    engine: EngineFactory, spark: SparkSession, tmp_path: Path
+) -> None:
+    names = spark.createDataFrame([(1, "one"), (3, "three")], "id LONG, word STRING")
+    got = run(
+        engine, tmp_path, lambda rows: rows.join(names, "id").select("id", "word"), [rows(0, 2), rows(2, 4)]
+    )
+    found = sorted((row["id"], row["word"]) for table in got for row in table.to_pylist())
+    assert found == [(1, "one"), (3, "three")]
+
+
+def test_a_row_that_makes_the_operator_fail_stops_the_pipeline_with_its_name(
+    engine: EngineFactory, tmp_path: Path
+) -> None:
+    def failing(rows: DataFrame) -> DataFrame:
+        return rows.withColumn("never", F.when(F.col("id") == 3, F.raise_error(F.lit("three"))))
+
+    from penstock.stages.build import OperatorError
+
+    with pytest.raises(OperatorError, match=r"operator 'it' of pipeline 'small' failed.*three"):
+        run(engine, tmp_path, failing, [rows(0, 10)])
