@@ -32,7 +32,7 @@ def test_without_a_name_it_lists_the_benches(capsys: pytest.CaptureFixture[str])
     assert main(["bench"]) == 0
     shown = capsys.readouterr().out
     for name, bench in BENCHES.items():
-        assert f"  {name}  {bench.help}\n" in shown
+        assert f"  {name:5}  {bench.help}\n" in shown
 
 
 def test_its_help_lists_them_too(capsys: pytest.CaptureFixture[str]) -> None:
@@ -45,7 +45,7 @@ def test_its_help_lists_them_too(capsys: pytest.CaptureFixture[str]) -> None:
 def test_an_unknown_bench_is_one_message_and_exit_code_2(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["bench", "speed"]) == 2
     assert capsys.readouterr().err == (
-        "penstock: a bench must be one of turns, share, crash, got 'speed': nothing was measured\n"
+        "penstock: a bench must be one of turns, share, crash, riot, got 'speed': nothing was measured\n"
     )
 
 

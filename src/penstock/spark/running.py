@@ -107,6 +107,7 @@ class RunningPipeline:
         compiler = Compiler(self._spools, {}, self._disk)
         for queue in self.graph.queues.values():
             self._open_queue(queue, compiler)
+        started_at = self._around.dispatcher.clock()
         for stage in self.graph.stages:
             place = Place(
                 name=stage.name,
@@ -119,6 +120,7 @@ class RunningPipeline:
                 failed=self._failed,
                 java_context=self._around.session.sparkContext._jsc,
                 listeners=self._around.listeners,
+                started_at=started_at,
                 profiles=self._around.profiles,
                 depth=stage.depth,
             )

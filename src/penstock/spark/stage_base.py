@@ -39,6 +39,8 @@ class Place:
     failed: Callable[[Any, BaseException], None]
     java_context: Any
     listeners: list[Callable[[TurnRecord], None]]
+    started_at: float
+    """Of the whole pipeline: rates of its stages are compared."""
     profiles: Profiles
     depth: int = 0
 
@@ -63,7 +65,7 @@ class StageBase:
         self.journal = journal
         self.paused = False
         slots = min(place.slots, place.dispatcher.slots)
-        self.books = Books(place.name, place.pipeline, kind, place.dispatcher.clock(), slots)
+        self.books = Books(place.name, place.pipeline, kind, place.started_at, slots)
 
     @property
     def name(self) -> str:

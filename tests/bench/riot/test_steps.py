@@ -46,7 +46,7 @@ def test_the_search_ends_where_everything_is_held() -> None:
         ({"mean": 0.0}, False),
         ({"late_mean": 0.35}, True),
         ({"late_mean": 0.5}, False),
-        ({"published_share": 0.85}, False),
+        ({"published_share": 0.55}, False),
     ],
 )
 def test_a_rate_is_held_with_low_latency_without_growth_and_with_nothing_missing(

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 # As many as a step can have, so that each can be read when the step is over.
 PROGRESS_KEPT = 2000
+IDLE_SECONDS = 1.0
 
 
 @dataclass
@@ -111,8 +112,10 @@ class PlainStage:
 
     @property
     def idle(self) -> bool:
-        """Whether it has found nothing to do."""
-        return self._query is not None and self._query.status["message"] == "Waiting for data to arrive"
+        """Whether it has had nothing to do for a while; it looks for new files all the time."""
+        assert self._query is not None
+        last_end = max((at for at, _ in self._ended.values()), default=0.0)
+        return not self._query.status["isDataAvailable"] and time.time() - last_end > IDLE_SECONDS
 
     def turns(self) -> list[TurnRecord]:
         """Its batches, as far as Spark still remembers them; the times are made up for by whoever asks."""

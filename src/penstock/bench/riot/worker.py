@@ -16,7 +16,6 @@ from penstock.bench.riot.drip import Drip
 from penstock.bench.riot.replay import as_numbers, figures_of
 from penstock.bench.riot.side import SLOTS, Declare, Ours, Plain, Side
 from penstock.bench.riot.sink_meter import SinkMeter
-from penstock.bench.riot.topologies import TOPOLOGIES
 from penstock.bench.workers import serve
 from penstock.errors import PenstockError
 from penstock.measure.congestion import congestion_of
@@ -26,6 +25,7 @@ from penstock.pipeline.pipeline import Pipeline
 from penstock.spark.feeders import wait_for
 from penstock.spark.jvm import jvm
 from penstock.spark.mqtt_publisher import Publisher
+from penstock.workloads.riot.topologies import topology
 
 GIVE_UP_SECONDS = 4.0
 """A step ends early where its rows are so old: nothing more is to be learned from it."""
@@ -39,7 +39,7 @@ class Worker:
 
     def __init__(self, asked: argparse.Namespace):
         self._asked = asked
-        self._topology = TOPOLOGIES[asked.topology]
+        self._topology = topology(asked.topology)
         self._meter = SinkMeter(_publisher(asked).publish)
         self._side = self._start(asked)
         self._drip = Drip(self._topology.trace(), self._side.put)
@@ -50,7 +50,8 @@ class Worker:
         def declare(source: SourceSpec) -> Pipeline:
             variant = "fused" if fused else "unfused"
             table = sinks.Table(self._asked.folder / f"{self._asked.side}-{variant}.db", "readings")
-            return self._topology.declare(source, sinks.Callback(self._meter.take), table, fused)
+            sink = sinks.Callback(self._meter.take)
+            return self._topology.declare(source, publish=sink, table=table, fused=fused)
 
         return declare
 
@@ -75,7 +76,7 @@ class Worker:
         end = time.time()
         scheduled = self._side.scheduler_seconds - scheduled
         latency = self._meter.between(begin, end)
-        due = sum(rows for at, rows in self._drip.ticks if begin <= at < end) * self._topology.published
+        due = sum(rows for at, rows in self._drip.ticks if begin <= at < end) * self._topology.sink_rows
         figures = figures_of(self._side.graph, self._drip.ticks, self._side.turns(), begin, end)
         congestion = congestion_of(figures, SLOTS, self._first)
         stages = as_numbers(figures)
