@@ -61,3 +61,12 @@ def test_a_turn_that_takes_part_of_what_waits_leaves_the_rest(graph: StageGraph)
     figures = figures_of(graph, [(0.0, 10)], [turn("p.first", 0, 1.0, 2.0, 4)], begin=0.0, end=4.0)
     assert figures["p.first"].rows_waiting == 6
     assert figures["p.first"].utilisation == pytest.approx(1.0)
+
+
+def test_rows_that_a_turn_took_though_they_came_after_it_began_do_not_wait_on(graph: StageGraph) -> None:
+    turns = [turn("p.first", 0, 1.0, 2.0, 30), turn("p.first", 1, 3.0, 4.0, 10)]
+    figures = figures_of(graph, [(0.5, 10), (1.2, 20), (2.5, 10)], turns, begin=0.0, end=5.0)
+    assert figures["p.first"].rows_waiting == 0
+    # Ten rows have T_S 0.5 before the first turn, ten before the second; twenty have T_C only.
+    assert figures["p.first"].schedule_seconds == pytest.approx((10 * 0.5 + 10 * 0.5) / 40)
+    assert figures["p.first"].queue_seconds == 0.0

@@ -25,12 +25,12 @@ CONSUMPTIONS = ("all", "half", "at-most-10", "at-most-50", "at-most-100", "at-mo
 CONSUMPTION_TOPOLOGY = "stats"
 # Rates to begin the search with, so that it takes few steps; it goes up and down from there.
 START_RATES: Mapping[str, Mapping[str, float]] = {
-    "etl": {"plain": 40.0, "ours": 200.0},
-    "pred": {"plain": 100.0, "ours": 400.0},
-    "stats": {"plain": 40.0, "ours": 150.0},
+    "etl": {"plain": 40.0, "ours": 400.0},
+    "pred": {"plain": 40.0, "ours": 800.0},
+    "stats": {"plain": 20.0, "ours": 150.0},
     "train": {"plain": 4.0, "ours": 10.0},
 }
-FULL = Times(warmup=40.0, settle=4.0, measured=9.0, rounds=3, refinements=2)
+FULL = Times(warmup=50.0, settle=3.0, measured=8.0, rounds=3, refinements=2)
 QUICK = Times(warmup=6.0, settle=1.5, measured=3.0, rounds=1, refinements=0)
 # ETL publishes one message for each reading, so that lost rows can be told exactly.
 BURST_TOPOLOGY, BURST_SINK_ROWS = "etl", 1.0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict, deque
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -63,23 +63,24 @@ class _Followed:
         self._queue: deque[list[float]] = deque()
         self._rows = 0
         self._last_end = NO_TURN_YET
-        self._took: dict[int, TurnInput] = defaultdict(TurnInput)
+        self._took: list[Portion] = []
+        # Rows that the running turn has, but that had not come when it began: Spark looks a moment later.
+        self._owed = 0
 
     def take(self, event: _Event) -> None:
         if event.kind == "came":
-            if event.rows:
-                self._queue.append([event.at, event.rows])
-                self._rows += event.rows
-                self.meter.queue_changed(self._rows, event.at, event.rows)
+            self._came(event.at, event.rows)
             return
         assert event.turn is not None
         if event.kind == "began":
-            self._took[event.turn.batch] = self._first(event.rows)
+            self._took, self._owed = [], event.rows
+            self._hand_over()
             self.meter.turn_started(event.at)
             self.meter.queue_changed(self._rows, event.at)
             return
-        took = self._took.pop(event.turn.batch)
-        times = took.times(self._last_end, event.turn.granted_at, event.turn.finished_at)
+        times = TurnInput(tuple(self._took)).times(
+            self._last_end, event.turn.granted_at, event.turn.finished_at
+        )
         self._last_end = event.turn.finished_at
         self.meter.turn_finished(
             replace(
@@ -90,19 +91,26 @@ class _Followed:
             )
         )
 
-    def _first(self, rows: int) -> TurnInput:
-        portions = []
-        while rows > 0 and self._queue:
+    def _came(self, at: float, rows: int) -> None:
+        if not rows:
+            return
+        self._queue.append([at, rows])
+        self._rows += rows
+        self._hand_over()
+        self.meter.queue_changed(self._rows, at, rows)
+
+    def _hand_over(self) -> None:
+        """Gives the running turn the oldest rows, up to as many as it took."""
+        while self._owed > 0 and self._queue:
             came, there = self._queue[0]
-            taken = min(rows, int(there))
-            portions.append(Portion(taken, Arrivals(), came))
-            rows -= taken
+            taken = min(self._owed, int(there))
+            self._took.append(Portion(taken, Arrivals(), came))
+            self._owed -= taken
             self._rows -= taken
             if taken == there:
                 self._queue.popleft()
             else:
                 self._queue[0][1] = there - taken
-        return TurnInput(tuple(portions))
 
 
 def as_numbers(figures: Mapping[str, StageFigures]) -> dict[str, dict[str, float]]:
