@@ -104,6 +104,17 @@ def test_rows_with_nulls_times_and_nested_columns_come_through_unchanged(spark: 
     assert sorted(map(repr, found.collect())) == sorted(map(repr, given.collect()))
 
 
+def test_a_state_may_have_nulls_where_its_start_has_none(spark: SparkSession) -> None:
+    last = Recurrence(
+        start={"three": F.array_repeat(F.lit(0.0), 3)},
+        step=lambda state, row: {"three": F.slice(F.concat(F.array(row.value), state.three), 1, 3)},
+        emit=lambda state, row: {"three": state.three},
+    )
+    rows: Rows = [(0, "a", 1.5), (1, "a", None)]
+    found = scan(frame(prepared(spark), rows), last, by="sensor", order="id").collect()
+    assert sorted((row.id, row.three) for row in found) == [(0, [1.5, 0.0, 0.0]), (1, [None, 1.5, 0.0])]
+
+
 def table(rows: Rows) -> pa.Table:
     ids, sensors, values = zip(*rows, strict=True)
     return pa.table({"id": list(ids), "sensor": list(sensors), "value": list(values)})

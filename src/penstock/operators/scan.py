@@ -69,9 +69,10 @@ def scan(
     keys, sequence = _names(by), _names(order)
     _check_columns(rows, (*keys, *sequence))
     start = _select(_template(rows, rows.schema), recurrence.start)
-    template = _template(rows, _with_state(rows.schema, start.schema))
-    step = _step(template, recurrence, start.schema)
-    emit = _emit(template, rows.columns, recurrence, start.schema)
+    state = _nullable(start.schema)
+    template = _template(rows, _with_state(rows.schema, state))
+    step = _step(template, recurrence, state)
+    emit = _emit(template, rows.columns, recurrence, state)
     try:
         made = jvm(rows.sparkSession).penstock.Scan.over(
             rows._jdf, keys, sequence, start._jdf, step._jdf, emit._jdf
@@ -97,6 +98,19 @@ def _template(rows: DataFrame, schema: StructType) -> DataFrame:
     session = rows.sparkSession
     java = java_session(session)
     return frame_of(jvm(session).penstock.Scan.template(java, java.parseDataType(schema.json())), session)
+
+
+def _nullable(kind: Any) -> Any:
+    """The type with nulls allowed all the way down: later states may have some where the first has none."""
+    from pyspark.sql.types import ArrayType, MapType, StructField, StructType
+
+    if isinstance(kind, StructType):
+        return StructType([StructField(each.name, _nullable(each.dataType)) for each in kind.fields])
+    if isinstance(kind, ArrayType):
+        return ArrayType(_nullable(kind.elementType))
+    if isinstance(kind, MapType):
+        return MapType(_nullable(kind.keyType), _nullable(kind.valueType))
+    return kind
 
 
 def _with_state(rows: StructType, state: StructType) -> StructType:

@@ -63,7 +63,7 @@ def burst(
     with Worker(MODULE, folder, *arguments, "--policy", OWN_POLICY) as worker:
         worker.ready()
         say(f"burst: {overload.topology} warming up")
-        worker.ask(do="step", rate=overload.rate / 4, settle=WARM_SECONDS, seconds=1.0)
+        worker.ask(do="warm", rate=overload.rate / 4, seconds=WARM_SECONDS)
         memory, waiting, begun = [], 0, time.time()
         worker.ask(do="set_rate", rate=overload.rate)
         while (passed := time.time() - begun) < overload.seconds:

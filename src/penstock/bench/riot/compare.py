@@ -73,7 +73,7 @@ class Measured:
         self._worker.ready()
         start = job.start_rate[side]
         say(f"{job.topology}, {side}: warming up for {job.times.warmup:g} s at {start:,.0f} rows/s")
-        self._worker.ask(do="step", rate=start, settle=job.times.warmup, seconds=1.0)
+        self._worker.ask(do="warm", rate=start, seconds=job.times.warmup)
         self.drain()
 
     def step(self, rate: float, what: str = "") -> Step:

@@ -67,6 +67,12 @@ class Worker:
         kind = request["do"]
         return getattr(self, kind)(**{key: value for key, value in request.items() if key != "do"})
 
+    def warm(self, rate: float, seconds: float) -> bool:
+        """Runs at a rate, however late its rows are, so that code is compiled."""
+        self._drip.rate = rate
+        self._sleep(seconds, patient=True)
+        return True
+
     def step(self, rate: float, settle: float, seconds: float) -> dict[str, Any]:
         """Runs at a rate, and measures after `settle` seconds; rows still waiting are left waiting."""
         self._drip.rate = rate
@@ -101,14 +107,14 @@ class Worker:
         queues = self._side.graph.queues.values()
         return [name for queue in queues if queue.source is not None for name in queue.consumers]
 
-    def _sleep(self, seconds: float) -> None:
+    def _sleep(self, seconds: float, *, patient: bool = False) -> None:
         begun = time.time()
         while (left := begun + seconds - time.time()) > 0:
             time.sleep(min(left, LOOK_SECONDS))
             if self._side.error:
                 raise PenstockError(f"the side must run on, but: {self._side.error}")
             now = time.time()
-            if self._meter.between(now - 1.5, now).mean > GIVE_UP_SECONDS:
+            if not patient and self._meter.between(now - 1.5, now).mean > GIVE_UP_SECONDS:
                 return
 
     def drain(self, limit: float) -> dict[str, Any]:
