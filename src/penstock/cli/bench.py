@@ -8,6 +8,7 @@ from penstock.bench.catalog import BENCHES, add_arguments_of, bench_named
 from penstock.bench.machine import machine_facts
 from penstock.bench.report import report
 from penstock.bench.result import BenchSettings
+from penstock.cli.interrupts import ended_by_signals
 
 FOLDER = Path("penstock-bench")
 
@@ -31,7 +32,8 @@ def run(args: argparse.Namespace) -> int:
     options = {key: value for key, value in vars(asked).items() if key not in ("json", "quick")}
     settings = BenchSettings(asked.quick, asked.json.absolute(), argparse.Namespace(**options))
     machine = machine_facts()
-    result = module.run(settings)
+    with ended_by_signals():
+        result = module.run(settings)
     result.setup = {**settings.described(), **result.setup}
     command = shlex.join(["penstock", "bench", args.name, *args.arguments])
     report(result, asked.json, machine=machine, command=command)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import logging
-import signal
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -15,6 +14,7 @@ from rich.console import Console
 from rich.live import Live
 from rich.logging import RichHandler
 
+from penstock.cli.interrupts import ended_by_signals
 from penstock.cli.pipeline_file import load_pipelines
 from penstock.cli.stage_table import run_tables, summary_line
 from penstock.cli.state_directory import DEFAULT
@@ -78,7 +78,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _watch(engine: Engine, pipelines: list[Pipeline], console: Console, until_idle: bool) -> int:
-    with _interrupts_wait():
+    with ended_by_signals():
         running = [engine.submit(pipeline) for pipeline in pipelines]
         try:
             with _display(engine, running, console) as refresh:
@@ -89,22 +89,6 @@ def _watch(engine: Engine, pipelines: list[Pipeline], console: Console, until_id
             console.print("stopping: turns that run end first")
         console.print(run_tables(engine, running))
     return _verdict(engine, running, console)
-
-
-@contextmanager
-def _interrupts_wait() -> Iterator[None]:
-    """Ctrl-C and SIGTERM raise KeyboardInterrupt and nothing else.
-
-    Spark's own answer to Ctrl-C cancels all jobs, which would fail the turns that run.
-    """
-    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
-    for number in before:
-        signal.signal(number, signal.default_int_handler)
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 @contextmanager
