@@ -150,6 +150,31 @@ def test_turns_of_any_size_and_a_restart_in_the_middle_change_no_result(
     assert found == running(rows)
 
 
+def test_state_that_another_recurrence_kept_is_refused(engine: EngineFactory, tmp_path: Path) -> None:
+    wider = Recurrence(
+        start={"total": 0.0, "n": 0, "least": 0.0},
+        step=lambda state, row: {"total": state.total, "n": state.n, "least": row.value},
+        emit=lambda state, row: {"n": state.n},
+    )
+    for recurrence in (RUNNING, wider):
+        with Spool(tmp_path / "in") as spool:
+            pipeline = Pipeline("scanned")
+            source = pipeline.source("in", sources.FromSpool(spool, SCHEMA))
+            operator = source.operator(
+                "running", lambda rows, by=recurrence: scan(rows, by, by="sensor", order="id"), stateful=True
+            )
+            operator.sink("out", sinks.Callback(lambda table, turn: None))
+            runs = engine(tmp_path / "state")
+            runs.submit(pipeline)
+            spool.append(table(some_rows(20)))
+            if recurrence is RUNNING:
+                runs.drain(30)
+            else:
+                with pytest.raises(PenstockError, match="the state of a scan must be read by the recurrence"):
+                    runs.drain(30)
+            runs.stop()
+
+
 def test_a_step_that_leaves_out_part_of_the_state_is_refused(spark: SparkSession) -> None:
     forgetful = Recurrence({"a": 0, "b": 0}, lambda state, row: {"a": state.a}, lambda state, row: {})
     with pytest.raises(PenstockError) as refused:

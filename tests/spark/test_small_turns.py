@@ -118,3 +118,79 @@ def test_a_row_that_makes_the_operator_fail_stops_the_pipeline_with_its_name(
 
     with pytest.raises(OperatorError, match=r"operator 'it' of pipeline 'small' failed.*three"):
         run(engine, tmp_path, failing, [rows(0, 10)])
+
+
+def test_small_turns_free_the_memory_outside_of_the_heap(
+    engine: EngineFactory, spark: SparkSession, tmp_path: Path
+) -> None:
+    assert spark._jvm is not None
+    allocator = spark._jvm.org.apache.spark.sql.util.ArrowUtils.rootAllocator()
+    before = allocator.getAllocatedMemory()
+    got = run(engine, tmp_path, OPERATORS["projection"], [rows(first, 10) for first in range(0, 100, 10)])
+    assert len(got) == 10
+    assert allocator.getAllocatedMemory() == before
+
+
+def test_identifiers_drawn_at_random_never_come_twice(engine: EngineFactory, tmp_path: Path) -> None:
+    def named(rows: DataFrame) -> DataFrame:
+        return rows.select(F.expr("uuid()").alias("name"), F.rand().alias("chance"))
+
+    got = run(engine, tmp_path, named, [rows(0, 20), rows(20, 20)])
+    found = [row for table in got for row in table.to_pylist()]
+    assert len({row["name"] for row in found}) == 40
+    assert len({row["chance"] for row in found}) == 40
+
+
+def test_a_text_that_stands_for_a_moment_is_planned_at_every_turn(
+    engine: EngineFactory, tmp_path: Path
+) -> None:
+    def stamped(rows: DataFrame) -> DataFrame:
+        return rows.select(F.expr("CAST('now' AS TIMESTAMP)").alias("now"))
+
+    first, second = run(engine, tmp_path, stamped, [rows(0, 1), rows(1, 1)])
+    assert first["now"][0].as_py() < second["now"][0].as_py()
+
+
+@pytest.mark.parametrize("count", [10, 3000])
+def test_a_function_that_persists_its_rows_gets_new_ones_at_the_next_turn(
+    engine: EngineFactory, tmp_path: Path, count: int
+) -> None:
+    seen: list[list[int]] = []
+
+    def keep(batch: DataFrame, number: int) -> None:
+        kept = batch.persist()
+        seen.append(sorted(row.id for row in kept.filter("id >= 0").collect()))
+
+    with Spool(tmp_path / "in") as spool:
+        pipeline = Pipeline("small")
+        made = pipeline.source("in", sources.FromSpool(spool, SCHEMA)).operator("it", lambda rows: rows)
+        made.sink("out", sinks.ForeachBatch(keep))
+        running = engine(tmp_path / "state")
+        running.submit(pipeline)
+        for first in (0, count):
+            spool.append(rows(first, count))
+            running.drain(30)
+        running.stop()
+    assert seen == [list(range(count)), list(range(count, 2 * count))]
+
+
+def test_a_stage_with_several_tasks_runs_them_as_a_job(
+    engine: EngineFactory, spark: SparkSession, tmp_path: Path
+) -> None:
+    def where(rows: DataFrame) -> DataFrame:
+        return rows.select(F.spark_partition_id().alias("task"))
+
+    got: list[pa.Table] = []
+    with Spool(tmp_path / "in") as spool:
+        pipeline = Pipeline("wide")
+        source = pipeline.source("in", sources.FromSpool(spool, SCHEMA))
+        source.operator("it", where, parallelism=2).sink("out", sinks.Callback(lambda t, _: got.append(t)))
+        running = engine(tmp_path / "state")
+        jobs = spark.sparkContext.statusTracker()
+        before = set(jobs.getJobIdsForGroup(None))
+        running.submit(pipeline)
+        spool.append(rows(0, 10))
+        running.drain(30)
+        running.stop()
+    assert got[0].num_rows == 10
+    assert set(jobs.getJobIdsForGroup(None)) - before

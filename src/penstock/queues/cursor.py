@@ -71,6 +71,7 @@ class Consumer:
         self._order: list[int] = []  # segments with waiting rows, ascending
         self._by_arrival: list[tuple[float, int]] = []  # heap; may hold segments that wait no more
         self._rows_waiting = 0
+        self.rows_offered = 0  # all rows that ever waited here first; never goes down
         for sequence in sorted(shelf.segments):
             self._begin(shelf.segments[sequence], position.consumed(shelf.segments[sequence]))
 
@@ -83,6 +84,7 @@ class Consumer:
         self._kept.add(segment.sequence)
         self._enqueue(segment)
         self._rows_waiting += segment.rows - consumed
+        self.rows_offered += segment.rows - consumed
 
     def _enqueue(self, segment: Segment) -> None:
         bisect.insort(self._order, segment.sequence)

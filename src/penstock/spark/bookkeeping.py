@@ -43,14 +43,19 @@ class Books:
         self._last = self._meter.snapshot(self.started_at)
         self._lock = threading.Lock()
         self._rows_waiting = 0
+        self._offered = 0
         self.last_turn_end = NO_TURN_YET
         self.selectivity = 1.0
 
-    def waiting(self, rows: int, now: float) -> None:
-        """`rows` rows wait now; more than before means that some arrived."""
+    def waiting(self, rows: int, now: float, offered: int | None = None) -> None:
+        """`rows` rows wait now. `offered`, of all that ever came, tells how many are new.
+
+        Where it is not known, more rows than before mean that some arrived.
+        """
         with self._lock:
-            arrived = max(rows - self._rows_waiting, 0)
+            arrived = max(rows - self._rows_waiting if offered is None else offered - self._offered, 0)
             self._rows_waiting = rows
+            self._offered += arrived
             self._meter.queue_changed(rows, now, arrived)
 
     def began(self, now: float, rows_left: int) -> None:

@@ -56,7 +56,7 @@ class DirectStage(StageBase):
             # From the first look on: whoever is never scheduled never stops either.
             self._remote.watch(self._look_again)
         rows = self.inputs.rows_waiting
-        self.books.waiting(rows, now)
+        self.books.waiting(rows, now, self.inputs.rows_offered)
         since = self.inputs.ready_since
         if rows == 0 or since is None or not self.may_run:
             return None

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from penstock.pipeline.nodes import Operator
-from penstock.spark.jvm import java_session, schema_from_ddl
+from penstock.spark.jvm import schema_from_ddl
 from penstock.stages.build import OperatorError
 from penstock.stages.stage import Stage
 
@@ -38,12 +38,6 @@ class EachTurn:
         if came != wanted:
             raise self._error(f"must return the columns {_listed(wanted)}, got {_listed(came)}")
         return made.select(*self.schema.names)
-
-    def forget(self, rows: DataFrame) -> None:
-        """Drops what was persisted of these rows: the next turn's plan is the same, its rows are not."""
-        cache = java_session(rows.sparkSession).sharedState().cacheManager()
-        if not cache.isEmpty():
-            cache.uncacheQuery(rows._jdf, True)
 
     def _call(self, rows: DataFrame) -> DataFrame:
         from py4j.protocol import Py4JError

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from penstock.spark.each_turn import EachTurn
-from penstock.spark.inputs import Slices, file_lines, turn_input
+from penstock.spark.inputs import Slices, file_lines
 from penstock.spark.jvm import analysed_plan, frame_of, java_session, jvm
 from penstock.spark.results import Rows
 from penstock.spark.stage_base import Place
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 Build = Callable[[Mapping[str, "DataFrame"]], "DataFrame"]
 # Up to so many rows, a job costs more than running its plan in the driver's own thread.
 ROWS_WITHOUT_A_JOB = 2_000
+BYTES_WITHOUT_A_JOB = 4_000_000
 
 
 class GrantedFrames:
@@ -51,10 +52,14 @@ class GrantedFrames:
             frame = frame_of(self._java.baseRelationToDataFrame(relation), session)
             self._files[queue] = files
             inputs[queue] = frame.coalesce(place.slots)
+        self._slots = place.slots
+        self._build = build
+        self._inputs = inputs
         self.template = build(inputs)
         self._plan = analysed_plan(self.template)
         self._schema = self._plan.schema()
         self._turns = jvm(session).penstock.PlannedTurn
+        self._random = bool(self._turns.isRandom(self._plan))
         self._planned = self._turns.once(self._java, self._plan)
         self._of_rows = jvm(session).org.apache.spark.sql.classic.Dataset.ofRows
 
@@ -68,6 +73,9 @@ class GrantedFrames:
             files.grantLines(file_lines(slices.get(queue, ())))
 
     def _frame(self) -> DataFrame:
+        if self._random:
+            # Analysis puts the seed in, so that each turn needs its own.
+            return self._build(self._inputs)
         if self._planned is None:
             return frame_of(self._of_rows(self._java, self._plan), self._session)
         return frame_of(self._turns.now(self._java, self._plan, self._planned), self._session)
@@ -91,13 +99,34 @@ class GrantedFrames:
     def turn(self, slices: Slices) -> Iterator[Rows]:
         """The stage's result for these files, that of an operator which is called at every turn included."""
         self._grant(slices)
-        if self._each_turn is not None:
-            frame = self._frame()
-            try:
-                yield Rows.of(self._each_turn.apply(frame))
-            finally:
-                self._each_turn.forget(frame)
-        elif self._planned is not None and turn_input(slices).rows <= ROWS_WITHOUT_A_JOB:
-            yield Rows(self._frame, self._here)
-        else:
-            yield Rows.of(self._frame())
+        made: list[DataFrame] = []
+
+        def frame() -> DataFrame:
+            made.append(self._frame())
+            return made[-1]
+
+        try:
+            if self._each_turn is not None:
+                yield Rows.of(self._each_turn.apply(frame()))
+            elif self._needs_no_job(slices):
+                yield Rows(frame, self._here)
+            else:
+                yield Rows.of(frame())
+        finally:
+            for each in made:
+                self._forget(each)
+
+    def _needs_no_job(self, slices: Slices) -> bool:
+        pieces = [piece for taken in slices.values() for piece in taken]
+        return (
+            self._planned is not None
+            and self._slots == 1
+            and sum(piece.rows for piece in pieces) <= ROWS_WITHOUT_A_JOB
+            and sum(piece.bytes for piece in pieces) <= BYTES_WITHOUT_A_JOB
+        )
+
+    def _forget(self, frame: DataFrame) -> None:
+        """Drops what was persisted of these rows: the next turn's plan is the same, its rows are not."""
+        cache = self._java.sharedState().cacheManager()
+        if not cache.isEmpty():
+            cache.uncacheQuery(frame._jdf, True)

@@ -120,7 +120,7 @@ class HeldStage(StageBase):
 
     def view(self, now: float) -> StageView | None:
         rows = self.inputs.rows_waiting
-        self.books.waiting(rows, now)
+        self.books.waiting(rows, now, self.inputs.rows_offered)
         if not self.may_run:
             return None
         with self._lock:

@@ -185,9 +185,10 @@ class _Link:
         """What kept it from being connected; empty if nothing did."""
         try:
             self._client.connect(self._spec.host, self._spec.port, self._spec.keepalive_seconds)
-        except (OSError, ValueError) as error:
+            self._client.loop_start()
+        except Exception as error:
+            # Whatever it was: the thread that keeps the connection must go on trying.
             return f"it cannot be reached ({error})"
-        self._client.loop_start()
         if not self._answered.wait(CONNECT_SECONDS):
             return f"it did not answer within {CONNECT_SECONDS:g} s"
         return self._refusal

@@ -46,10 +46,14 @@ class TableEnd:
 
     def write(self, result: Result, batch: int) -> Written:
         rows = result.table()
+        name = f"rows-{batch:09d}.arrow"
         if rows.num_rows == 0:
+            # A turn that was broken off before may have left some.
+            (self._folder / name).unlink(missing_ok=True)
             return Written(0)
         self._check(rows.schema)
-        name = f"rows-{batch:09d}.arrow"
+        # Before the turn is committed: a value that SQLite cannot take must not be found out after it.
+        self._values(rows)
         sink = pa.BufferOutputStream()
         with pa.ipc.new_file(sink, rows.schema) as file:
             file.write_table(rows)
@@ -64,6 +68,8 @@ class TableEnd:
             self._last_token = output["token"]
             return
         rows = pa.ipc.open_file(pa.BufferReader(path.read_bytes())).read_all()
+        # After a restart the database may be another one.
+        self._check(rows.schema)
         with self._transaction() as database:
             known = database.execute(f"SELECT 1 FROM {TURNS} WHERE token = ?", [output["token"]])
             if known.fetchone() is None:
@@ -79,9 +85,17 @@ class TableEnd:
         names = ", ".join(map(_quoted, rows.column_names))
         places = ", ".join("?" * rows.num_columns)
         statement = f"INSERT INTO {_quoted(self._spec.table)} ({names}) VALUES ({places})"
-        values = list(zip(*(_plain(column) for column in rows.columns), strict=True))
+        values = self._values(rows)
         for start in range(0, len(values), self._spec.batch_rows):
             database.executemany(statement, values[start : start + self._spec.batch_rows])
+
+    def _values(self, rows: pa.Table) -> list[tuple[Any, ...]]:
+        try:
+            return list(zip(*(_plain(column) for column in rows.columns), strict=True))
+        except (ValueError, OverflowError, pa.ArrowException) as error:
+            raise self._error(
+                f"must be given values that SQLite can hold, but {error}: filter them out"
+            ) from error
 
     def _check(self, schema: pa.Schema) -> None:
         """Before the turn is committed: the table is there, and has the columns of the rows."""

@@ -56,6 +56,11 @@ class Folder:
         hidden.write_bytes(encode(table))
         hidden.rename(self.path / name)
 
+    def clear(self) -> None:
+        """Removes all segments: Spark would list them for ever. Only when every query has read them."""
+        for path in self.path.glob("*.parquet"):
+            path.unlink()
+
 
 class PlainStage:
     """A stage as a query of its own that runs whenever it finds rows."""
@@ -75,17 +80,14 @@ class PlainStage:
         self._query: StreamingQuery | None = None
 
     def start(self) -> None:
+        # A pool of its own in Spark's FAIR scheduler: the query's thread takes it over from this one.
+        self._frame.sparkSession.sparkContext.setLocalProperty("spark.scheduler.pool", self.stage.name)
         writer = self._frame.writeStream.foreachBatch(self._on_batch).queryName(self.stage.name)
         self._query = writer.option("checkpointLocation", str(self._folder / "checkpoint")).start()
 
     def _on_batch(self, frame: DataFrame, batch: int) -> None:
-        if self._each_turn is None:
-            rows = self._deliver(frame, batch)
-        else:
-            try:
-                rows = self._deliver(self._each_turn.apply(frame), batch)
-            finally:
-                self._each_turn.forget(frame)
+        made = frame if self._each_turn is None else self._each_turn.apply(frame)
+        rows = self._deliver(made, batch)
         self._ended[batch] = (time.time(), rows)
 
     def _deliver(self, frame: DataFrame, batch: int) -> int:
@@ -184,6 +186,11 @@ class PlainQueries:
     @property
     def idle(self) -> bool:
         return all(each.idle for each in self.stages)
+
+    def clear(self) -> None:
+        """Empties the directories between the queries; call it idle."""
+        for folder in self.folders.values():
+            folder.clear()
 
     @property
     def error(self) -> str:

@@ -58,6 +58,10 @@ class Side(Protocol):
         """Whether no row waits and no turn runs; on plain Spark only as it seems for the moment."""
         ...
 
+    def tidy(self) -> None:
+        """Removes what is read and no longer needed; called idle."""
+        ...
+
     @property
     def scheduler_seconds(self) -> float: ...
 
@@ -102,6 +106,9 @@ class Ours:
     def idle(self) -> bool:
         return self._running.idle
 
+    def tidy(self) -> None:
+        """Nothing to do: segments go when they are consumed."""
+
     @property
     def scheduler_seconds(self) -> float:
         return self.engine.scheduler_seconds
@@ -143,3 +150,6 @@ class Plain:
     @property
     def idle(self) -> bool:
         return self._queries.idle
+
+    def tidy(self) -> None:
+        self._queries.clear()

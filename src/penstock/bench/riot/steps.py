@@ -35,13 +35,18 @@ class Step:
     """The highest rate by equation 4 of EdgeWise, with the service rates of this step."""
 
     @property
-    def held(self) -> bool:
-        """Whether the mean latency is under one second and no queue grows."""
+    def stable(self) -> bool:
+        """Whether no queue grows, however long rows take."""
         return (
-            0.0 < self.mean < LATENCY_LIMIT_SECONDS
+            self.mean > 0.0
             and self.late_mean <= GROWTH * self.early_mean + GROWTH_SECONDS
             and self.published_share >= LEAST_SHARE_PUBLISHED
         )
+
+    @property
+    def held(self) -> bool:
+        """Whether it is stable with a mean latency under one second."""
+        return self.stable and self.mean < LATENCY_LIMIT_SECONDS
 
     @property
     def heaviest(self) -> str:

@@ -129,6 +129,8 @@ class Worker:
             return min(seen) >= 0 and len(set(seen)) == 1
 
         done = wait_for(quiet, limit, 0.1)
+        if done:
+            self._side.tidy()
         return {"done": done, "seconds": time.time() - begun, "fed": self._drip.rows, "out": self._meter.rows}
 
     def _waiting(self) -> int:

@@ -3,6 +3,7 @@ package penstock;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Paths;
+import java.util.regex.Pattern;
 import org.apache.spark.Partition;
 import org.apache.spark.TaskContext;
 import org.apache.spark.TaskContext$;
@@ -26,6 +27,7 @@ import org.apache.spark.sql.execution.QueryExecution$;
 import org.apache.spark.sql.execution.SparkPlan;
 import org.apache.spark.sql.execution.UnionExec;
 import org.apache.spark.sql.execution.WholeStageCodegenExec;
+import org.apache.spark.sql.execution.arrow.ArrowConverters;
 import org.apache.spark.sql.execution.arrow.ArrowConverters$;
 import org.apache.spark.sql.types.StructType;
 import scala.Option;
@@ -39,6 +41,10 @@ import scala.runtime.AbstractFunction0;
  * unions, without subqueries, and without the present time, which Spark writes into a plan as a constant.
  */
 public class PlannedTurn extends QueryExecution {
+  // Texts that stand for a moment, such as CAST('today' AS DATE), become constants when a plan is optimized.
+  private static final Pattern MOMENT =
+      Pattern.compile("cast\\(\\s*(now|today|tomorrow|yesterday)", Pattern.CASE_INSENSITIVE);
+
   private final SparkPlan planned;
 
   private PlannedTurn(SparkSession session, LogicalPlan analyzed, SparkPlan planned) {
@@ -60,7 +66,8 @@ public class PlannedTurn extends QueryExecution {
 
   /** The physical plan to be run at every turn; null if each turn must be planned by itself. */
   public static SparkPlan once(SparkSession session, LogicalPlan analyzed) {
-    if (analyzed.containsPattern(TreePattern$.MODULE$.CURRENT_LIKE())) {
+    if (analyzed.containsPattern(TreePattern$.MODULE$.CURRENT_LIKE()) || isRandom(analyzed)
+        || MOMENT.matcher(analyzed.toString()).find()) {
       return null;
     }
     Dataset planned = Dataset$.MODULE$.ofRows(session, analyzed);
@@ -68,12 +75,21 @@ public class PlannedTurn extends QueryExecution {
     return isFixed(plan) ? plan : null;
   }
 
+  /** Whether it draws at random: the seed is put in by analysis, and would be the same at every turn. */
+  public static boolean isRandom(LogicalPlan analyzed) {
+    return analyzed.containsPattern(TreePattern$.MODULE$.EXPRESSION_WITH_RANDOM_SEED());
+  }
+
   /** The result of the plan for the files that are granted now. */
   public static Dataset now(SparkSession session, LogicalPlan analyzed, SparkPlan plan) {
-    // What a plan has found out about its files, it keeps; its copy finds out anew, in the session active now.
+    Option before = SparkSession.getActiveSession();
     SparkSession.setActiveSession(session);
-    PlannedTurn turn = new PlannedTurn(session, analyzed, (SparkPlan) plan.clone());
-    return new org.apache.spark.sql.classic.Dataset(turn, ExpressionEncoder$.MODULE$.apply(analyzed.schema()));
+    try {
+      PlannedTurn turn = new PlannedTurn(session, analyzed, copyOf(plan));
+      return new org.apache.spark.sql.classic.Dataset(turn, ExpressionEncoder$.MODULE$.apply(analyzed.schema()));
+    } finally {
+      restore(before);
+    }
   }
 
   /**
@@ -81,30 +97,53 @@ public class PlannedTurn extends QueryExecution {
    * the job would cost more than its rows.
    */
   public static void here(SparkSession session, SparkPlan plan, StructType schema, String file) throws IOException {
+    Option before = SparkSession.getActiveSession();
     SparkSession.setActiveSession(session);
-    String zone = session.sessionState().conf().sessionLocalTimeZone();
-    RDD rows = ((SparkPlan) plan.clone()).execute();
-    Partition[] partitions = rows.partitions();
     // Handed on, but not made the thread's own: settings are those of the session, and blocks those of the driver.
     TaskContextImpl context = (TaskContextImpl) TaskContext$.MODULE$.empty();
     try {
-      Iterator all = scala.collection.Iterator$.MODULE$.empty();
-      for (int i = 0; i < partitions.length; i++) {
-        all = all.concat(new Later(rows, partitions[i], context));
-      }
-      Files.write(Paths.get(file), arrow(all, schema, zone));
+      String zone = session.sessionState().conf().sessionLocalTimeZone();
+      Files.write(Paths.get(file), arrow(rows(copyOf(plan).execute(), context), schema, zone));
     } finally {
+      restore(before);
       context.markTaskCompleted(Option.empty());
     }
+  }
+
+  /** What a plan has found out about its files, it keeps; its copy finds out anew, in the session active now. */
+  private static SparkPlan copyOf(SparkPlan plan) {
+    return (SparkPlan) plan.clone();
+  }
+
+  private static void restore(Option session) {
+    if (session.isEmpty()) {
+      SparkSession.clearActiveSession();
+    } else {
+      SparkSession.setActiveSession((SparkSession) session.get());
+    }
+  }
+
+  private static Iterator rows(RDD rows, TaskContext context) {
+    Iterator all = scala.collection.Iterator$.MODULE$.empty();
+    Partition[] partitions = rows.partitions();
+    for (int i = 0; i < partitions.length; i++) {
+      all = all.concat(new Later(rows, partitions[i], context));
+    }
+    return all;
   }
 
   private static byte[] arrow(Iterator rows, StructType schema, String zone) {
     if (!rows.hasNext()) {
       return ArrowConverters$.MODULE$.createEmptyArrowBatch(schema, zone, true, false);
     }
-    Iterator streams = ArrowConverters$.MODULE$.toBatchWithSchemaIterator(
+    ArrowConverters.ArrowBatchWithSchemaIterator streams = ArrowConverters$.MODULE$.toBatchWithSchemaIterator(
         rows, schema, Long.MAX_VALUE, Long.MAX_VALUE, zone, true, false);
-    return (byte[]) streams.next();
+    try {
+      return (byte[]) streams.next();
+    } finally {
+      // Outside of a task nobody else frees its memory, which is not the heap's.
+      streams.close();
+    }
   }
 
   /** The rows of a partition, which is opened when it is come to. */

@@ -1,5 +1,6 @@
 package penstock;
 
+import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.Comparator;
@@ -22,6 +23,7 @@ import org.apache.spark.sql.streaming.GroupStateTimeout;
 import org.apache.spark.sql.streaming.OutputMode;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.StructType;
+import org.apache.spark.unsafe.Platform;
 import scala.Function1;
 
 /**
@@ -29,12 +31,15 @@ import scala.Function1;
  * one row in Spark's state store. The rows of a key are taken in the order of some of their columns.
  */
 public class Scan implements FlatMapGroupsWithStateFunction {
+  private static final int MARK = 8;
+
   private final StructType rows;
   private final StructType results;
   private final Projections start;
   private final Projections step;
   private final Projections emit;
   private final int[] order;
+  private final long mark;
   private transient Function1 read;
   private transient Function1 show;
 
@@ -45,6 +50,7 @@ public class Scan implements FlatMapGroupsWithStateFunction {
     this.step = new Projections(step);
     this.emit = new Projections(emit);
     this.order = order;
+    this.mark = step.schema().simpleString().hashCode();
   }
 
   /** A frame without rows that the optimizer takes for one with: expressions are written against it. */
@@ -100,7 +106,7 @@ public class Scan implements FlatMapGroupsWithStateFunction {
       }
     }
     if (state != null) {
-      kept.update(state.getBytes());
+      kept.update(toBytes(state));
     } else if (kept.exists()) {
       kept.remove();
     }
@@ -118,9 +124,20 @@ public class Scan implements FlatMapGroupsWithStateFunction {
     return found;
   }
 
+  /** The bytes of a state begin with a number of its schema: another recurrence must not read them. */
+  private byte[] toBytes(UnsafeRow state) {
+    byte[] row = state.getBytes();
+    return ByteBuffer.allocate(row.length + MARK).putLong(mark).put(row).array();
+  }
+
   private UnsafeRow fromBytes(byte[] bytes) {
+    if (bytes.length < MARK || ByteBuffer.wrap(bytes).getLong() != mark) {
+      throw new IllegalStateException(
+          "the state of a scan must be read by the recurrence that kept it, but its columns or their types have"
+              + " changed: give the operator another name, or remove the pipeline's state");
+    }
     UnsafeRow row = new UnsafeRow(step.width());
-    row.pointTo(bytes, bytes.length);
+    row.pointTo(bytes, Platform.BYTE_ARRAY_OFFSET + MARK, bytes.length - MARK);
     return row;
   }
 
