@@ -1,7 +1,8 @@
 """The rival: one always-on streaming query for each stage, on plain Spark.
 
 One worker per operation, as the baseline of EdgeWise. The operators, the sinks, the Parquet segments between
-the queries and the tuned checkpoints are those of Penstock; only who decides what runs next differs.
+the queries and the tuned checkpoints are those of Penstock. Who decides what runs next differs, and what a
+micro-batch of plain Spark costs: it is planned each time and runs as a job.
 """
 
 from __future__ import annotations

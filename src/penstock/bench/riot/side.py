@@ -119,14 +119,15 @@ class Plain:
 
     scheduler_seconds = 0.0
 
-    def __init__(self, declare: Declare, schema: str, folder: Path, mode: str = "FAIR"):
+    def __init__(self, declare: Declare, schema: str, folder: Path, polling_ms: int):
         from penstock.spark.jvm import schema_from_ddl
         from penstock.spark.session import build_session
 
-        kept = {"spark.sql.streaming.numRecentProgressUpdates": str(PROGRESS_KEPT)}
-        self.session: SparkSession = build_session(
-            cores=SLOTS, settings={**SETTINGS, **kept, "spark.scheduler.mode": mode}
-        )
+        own = {
+            "spark.sql.streaming.numRecentProgressUpdates": str(PROGRESS_KEPT),
+            "spark.sql.streaming.pollingDelay": f"{polling_ms}ms",
+        }
+        self.session: SparkSession = build_session(cores=SLOTS, settings={**SETTINGS, **own})
         spool = Spool(folder / "unused")
         self.graph = cut(declare(FromSpool(spool, schema)))
         fed = [queue.name for queue in self.graph.queues.values() if queue.source is not None]

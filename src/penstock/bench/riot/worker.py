@@ -27,10 +27,11 @@ from penstock.spark.jvm import jvm
 from penstock.spark.mqtt_publisher import Publisher
 from penstock.workloads.riot.topologies import topology
 
-GIVE_UP_SECONDS = 4.0
+GIVE_UP_SECONDS = 8.0
 """A step ends early where its rows are so old: nothing more is to be learned from it."""
 LOOK_SECONDS = 0.5
 IDLE_LOOKS = 6
+POLLING_MS = 50
 KEEPALIVE_SECONDS = 60_000
 
 
@@ -61,7 +62,7 @@ class Worker:
         declare, schema = self._declare(fused=False), self._topology.schema
         if asked.side == "ours":
             return Ours(declare, schema, folder, asked.policy)
-        return Plain(declare, schema, folder, asked.mode)
+        return Plain(declare, schema, folder, asked.polling)
 
     def answer(self, request: Mapping[str, Any]) -> Any:
         kind = request["do"]
@@ -180,7 +181,7 @@ def main() -> None:
     parser.add_argument("--topology", required=True)
     parser.add_argument("--port", type=int, required=True)
     parser.add_argument("--policy", default="longest-queue")
-    parser.add_argument("--mode", default="FAIR")
+    parser.add_argument("--polling", type=int, default=POLLING_MS, help="ms between looks of an idle query")
     worker = Worker(parser.parse_args())
     serve(True, worker.answer)
 
