@@ -137,9 +137,9 @@ def described(settings: BenchSettings) -> dict[str, object]:
         "times": vars(times),
         "policy": OWN_POLICY,
         "rival": "one always-on streaming query for each operator on plain Spark: 2 task slots, FAIR pools, "
-        "tuned checkpoints, one shuffle partition, the same operators and Parquet segments between them. Beside "
-        "the scheduling differs: it plans each batch and runs it as a job, where Penstock plans stateless "
-        "stages once and runs small turns of them without a job",
+        "tuned checkpoints, one shuffle partition, the same operators, Parquet segments between them. What "
+        "differs beside the scheduling: it plans each batch and runs it as a job, where Penstock plans "
+        "stateless stages once and runs small turns of them without a job",
         "latency": "from a row's arrival at the source until the broker has acknowledged its messages",
         "held": "mean latency under 1 s, rows late in the step wait no longer than early ones, and at least "
         "60% of the rows due are published",
