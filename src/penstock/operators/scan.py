@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from penstock.errors import PenstockError
-from penstock.spark.jvm import frame_of, java_session, jvm
+from penstock.spark.jvm import frame_of, java_session, jvm, nullable
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -69,7 +69,7 @@ def scan(
     keys, sequence = _names(by), _names(order)
     _check_columns(rows, (*keys, *sequence))
     start = _select(_template(rows, rows.schema), recurrence.start)
-    state = _nullable(start.schema)
+    state = nullable(start.schema)
     template = _template(rows, _with_state(rows.schema, state))
     step = _step(template, recurrence, state)
     emit = _emit(template, rows.columns, recurrence, state)
@@ -100,19 +100,6 @@ def _template(rows: DataFrame, schema: StructType) -> DataFrame:
     return frame_of(jvm(session).penstock.Scan.template(java, java.parseDataType(schema.json())), session)
 
 
-def _nullable(kind: Any) -> Any:
-    """The type with nulls allowed all the way down: later states may have some where the first has none."""
-    from pyspark.sql.types import ArrayType, MapType, StructField, StructType
-
-    if isinstance(kind, StructType):
-        return StructType([StructField(each.name, _nullable(each.dataType)) for each in kind.fields])
-    if isinstance(kind, ArrayType):
-        return ArrayType(_nullable(kind.elementType))
-    if isinstance(kind, MapType):
-        return MapType(_nullable(kind.keyType), _nullable(kind.valueType))
-    return kind
-
-
 def _with_state(rows: StructType, state: StructType) -> StructType:
     from pyspark.sql.types import StructField, StructType
 
@@ -120,11 +107,7 @@ def _with_state(rows: StructType, state: StructType) -> StructType:
 
 
 def _select(template: DataFrame, columns: Mapping[str, Any]) -> DataFrame:
-    from pyspark.sql import Column
-    from pyspark.sql import functions as F
-
-    made = [(each if isinstance(each, Column) else F.lit(each)).alias(name) for name, each in columns.items()]
-    return template.select(*made)
+    return template.select(*[_column(each).alias(name) for name, each in columns.items()])
 
 
 def _fields(names: Sequence[str], state: StructType) -> tuple[Fields, Fields]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from penstock.pipeline.nodes import Operator
-from penstock.spark.jvm import schema_from_ddl
+from penstock.spark.jvm import nullable, schema_from_ddl
 from penstock.stages.build import OperatorError
 from penstock.stages.stage import Stage
 
@@ -27,7 +27,7 @@ class EachTurn:
     def of(cls, stage: Stage) -> EachTurn:
         assert stage.at_turn is not None
         assert stage.at_turn.turn_schema is not None
-        return cls(stage.pipeline, stage.at_turn, _nullable(schema_from_ddl(stage.at_turn.turn_schema)))
+        return cls(stage.pipeline, stage.at_turn, nullable(schema_from_ddl(stage.at_turn.turn_schema)))
 
     def apply(self, rows: DataFrame) -> DataFrame:
         """The operator's own rows, their columns in the order declared."""
@@ -53,12 +53,6 @@ class EachTurn:
 
     def _error(self, failure: str) -> OperatorError:
         return OperatorError(self.pipeline, self.operator.name, failure)
-
-
-def _nullable(schema: StructType) -> StructType:
-    from pyspark.sql.types import StructField, StructType
-
-    return StructType([StructField(each.name, each.dataType) for each in schema.fields])
 
 
 def _columns(schema: StructType) -> dict[str, str]:

@@ -37,3 +37,16 @@ def schema_from_ddl(ddl: str) -> StructType:
     schema = StructType.fromDDL(ddl)
     assert isinstance(schema, StructType)
     return schema
+
+
+def nullable(kind: Any) -> Any:
+    """The same type with nulls allowed all the way down."""
+    from pyspark.sql.types import ArrayType, MapType, StructField, StructType
+
+    if isinstance(kind, StructType):
+        return StructType([StructField(each.name, nullable(each.dataType)) for each in kind.fields])
+    if isinstance(kind, ArrayType):
+        return ArrayType(nullable(kind.elementType))
+    if isinstance(kind, MapType):
+        return MapType(nullable(kind.keyType), nullable(kind.valueType))
+    return kind

@@ -22,8 +22,21 @@ def test_the_search_goes_up_to_the_first_rate_that_is_not_held_then_halfway_back
     assert up_to(1000) == [100, 200, 400, 800, 1600, 1131, 951]
 
 
-def test_the_search_goes_down_where_the_first_rate_is_too_high() -> None:
-    assert up_to(30) == [100, 25, 50, 35]
+def test_the_search_goes_down_where_the_first_rate_is_too_high_and_up_again_from_there() -> None:
+    assert up_to(30) == [100, 25, 50, 35, 30]
+
+
+def test_a_rate_that_failed_at_first_is_tried_again() -> None:
+    tried: list[float] = []
+
+    def cold_at_first(rate: float) -> Step:
+        tried.append(rate)
+        return replace(GOOD, rate=rate, mean=0.2 if 1 < len(tried) and rate <= 400 else 5.0)
+
+    curve = climb(Ladder(start=100, factor=2, refinements=0), cold_at_first)
+    assert tried == [100, 25, 50, 100, 200, 400, 800]
+    assert curve.highest is not None
+    assert curve.highest.rate == 400
 
 
 def test_a_side_that_holds_nothing_has_no_highest_rate_but_a_least_one_tried() -> None:

@@ -112,7 +112,8 @@ def climb(ladder: Ladder, measure: Callable[[float], Step]) -> Curve:
         steps.append(measure(steps[-1].rate / ladder.factor**2))
     if not steps[-1].held:
         return Curve(tuple(steps))
-    good, bad = steps[-1].rate, min((step.rate for step in steps if not step.held), default=0.0)
+    # A rate that failed on the way down is tried again: code may not have been compiled yet.
+    good, bad = steps[-1].rate, 0.0
     while not bad and len(steps) < ladder.most:
         steps.append(measure(good * ladder.factor))
         good, bad = (steps[-1].rate, 0.0) if steps[-1].held else (good, steps[-1].rate)
