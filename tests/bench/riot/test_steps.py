@@ -31,7 +31,7 @@ def test_a_rate_that_failed_at_first_is_tried_again() -> None:
 
     def cold_at_first(rate: float) -> Step:
         tried.append(rate)
-        return replace(GOOD, rate=rate, mean=0.2 if 1 < len(tried) and rate <= 400 else 5.0)
+        return replace(GOOD, rate=rate, mean=0.2 if len(tried) > 1 and rate <= 400 else 5.0)
 
     curve = climb(Ladder(start=100, factor=2, refinements=0), cold_at_first)
     assert tried == [100, 25, 50, 100, 200, 400, 800]
