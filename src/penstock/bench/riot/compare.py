@@ -70,9 +70,18 @@ class Measured:
         self._say = say
         say(f"{job.topology}, {side}: starting")
         self._worker = Worker(MODULE, folder, "--side", side, "--topology", job.topology, "--port", str(port))
+        try:
+            self._warm()
+        except BaseException:
+            self._worker.close()
+            raise
+
+    def _warm(self) -> None:
+        job, start = self._job, self._job.start_rate[self._side]
         self._worker.ready()
-        start = job.start_rate[side]
-        say(f"{job.topology}, {side}: warming up for {job.times.warmup:g} s at {start:,.0f} rows/s")
+        self._say(
+            f"{job.topology}, {self._side}: warming up for {job.times.warmup:g} s at {start:,.0f} rows/s"
+        )
         self._worker.ask(do="warm", rate=start, seconds=job.times.warmup)
         self.drain()
 
