@@ -31,7 +31,7 @@ START_RATES: Mapping[str, Mapping[str, float]] = {
     "train": {"plain": 4.0, "ours": 10.0},
 }
 FULL = Times(warmup=50.0, settle=3.0, measured=8.0, rounds=3, refinements=2)
-QUICK = Times(warmup=6.0, settle=1.5, measured=3.0, rounds=1, refinements=0)
+QUICK = Times(warmup=5.0, settle=1.0, measured=2.0, rounds=1, refinements=0)
 # ETL publishes one message for each reading, so that lost rows can be told exactly.
 BURST_TOPOLOGY, BURST_SINK_ROWS = "etl", 1.0
 BURST_SECONDS = 300.0
