@@ -31,7 +31,8 @@ def _seconds_axis(axis: object) -> None:
     axis.set_major_formatter(FuncFormatter(lambda value, _: words.target(round(value, 4))))  # type: ignore[attr-defined]
 
 
-def _plain(axes: Axes, title: str) -> None:
+def plain_axes(axes: Axes, title: str) -> None:
+    """A title at the left, a light grid, no frame: how every picture looks."""
     axes.set_title(title, loc="left", fontsize=11, fontweight="bold")
     axes.grid(True, which="major", color="#e4e4e4", linewidth=0.8)
     axes.set_axisbelow(True)
@@ -73,7 +74,7 @@ def draw_over_time(axes: Axes, runs: Sequence[ShareRun]) -> None:
     _seconds_axis(axes.yaxis)
     axes.set_xlabel("seconds since the pipelines were started")
     axes.set_ylabel("latency of a window's result")
-    _plain(axes, "Urgent results over time (hollow: still missing at the end)")
+    plain_axes(axes, "Urgent results over time (hollow: still missing at the end)")
 
 
 def draw_distribution(axes: Axes, runs: Sequence[ShareRun]) -> None:
@@ -91,7 +92,7 @@ def draw_distribution(axes: Axes, runs: Sequence[ShareRun]) -> None:
     _seconds_axis(axes.xaxis)
     axes.set_xlabel("latency of a window's result")
     axes.set_ylabel("results that took at most so long, %")
-    _plain(axes, "Distribution of urgent results")
+    plain_axes(axes, "Distribution of urgent results")
 
 
 def draw_in_time(axes: Axes, runs: Sequence[ShareRun]) -> None:
@@ -108,7 +109,7 @@ def draw_in_time(axes: Axes, runs: Sequence[ShareRun]) -> None:
     axes.set_ylim(0, 112)
     axes.set_yticks(range(0, 101, 20))
     axes.set_ylabel("results within their target, %")
-    _plain(axes, "In time")
+    plain_axes(axes, "In time")
 
 
 def save_picture(runs: Sequence[ShareRun], path: Path) -> Path:

@@ -15,6 +15,7 @@ from penstock.bench.riot.figures import put_figures
 from penstock.bench.riot.plots import plots_of
 from penstock.bench.stats import single
 from penstock.scheduling.catalog import POLICIES
+from penstock.workloads.mosquitto import Mosquitto, Subscriber
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -47,8 +48,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(settings: BenchSettings) -> BenchResult:
     """Each topology in turn; then the burst."""
-    from penstock.workloads.mosquitto import Mosquitto, Subscriber
-
     result = BenchResult("riot")
     made: dict[str, Comparison] = {}
     with (
@@ -104,7 +103,7 @@ def _put_burst(
     made: Mapping[str, Comparison],
     scratch: Path,
     port: int,
-    counter: object,
+    counter: Subscriber,
 ) -> None:
     best = made[BURST_TOPOLOGY].ours.highest if BURST_TOPOLOGY in made else None
     rate = settings.option("burst_rate") or (2 * best.rate if best else 0.0)
@@ -113,7 +112,7 @@ def _put_burst(
     folder = scratch / "burst"
     folder.mkdir()
     overload = Overload(BURST_TOPOLOGY, rate, BURST_SECONDS, BURST_SINK_ROWS)
-    seen = burst(overload, folder, port, lambda: counter.count, settings.say)  # type: ignore[attr-defined]
+    seen = burst(overload, folder, port, lambda: counter.count, settings.say)
     result.put("rss_growth_mb", single(seen.growth_mb), at_most(100.0))
     result.put("lost", single(float(seen.lost)), at_most(0.0))
     result.put("burst_rate", single(seen.rate))

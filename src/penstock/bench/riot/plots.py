@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from penstock.bench.result import Plot
 from penstock.bench.riot.compare import OWN_POLICY, Comparison
 from penstock.bench.riot.figures import BALANCE_TOPOLOGY
 from penstock.bench.riot.steps import LATENCY_LIMIT_SECONDS, Curve, Step
+from penstock.demo.plots import plain_axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -22,17 +24,14 @@ PARTS = (("queue_seconds", "#0072B2"), ("schedule_seconds", "#E69F00"), ("comput
 
 def plots_of(made: Mapping[str, Comparison]) -> list[Plot]:
     """One picture of the curves of each topology; then utilisation, queue times and consumption."""
-    found = [
-        Plot(f"{name}-latency", lambda figure, one=one: draw_latency(figure, one))  # type: ignore[misc]
-        for name, one in made.items()
-    ]
+    found = [Plot(f"{name}-latency", partial(draw_latency, one=one)) for name, one in made.items()]
     studied = made.get(BALANCE_TOPOLOGY)
     if studied is not None:
         found.append(Plot("utilisation", lambda figure: draw_utilisation(figure, studied)))
         found.append(Plot("times", lambda figure: draw_times(figure, studied)))
     for name, one in made.items():
         if one.consumptions:
-            found.append(Plot(f"{name}-consumption", lambda figure, one=one: draw_consumption(figure, one)))  # type: ignore[misc]
+            found.append(Plot(f"{name}-consumption", partial(draw_consumption, one=one)))
     return found
 
 
@@ -92,7 +91,7 @@ def draw_times(figure: Figure, one: Comparison) -> None:
     both = figure.subplots(1, 2, sharey=True)
     for axes, title, step in zip(both, ("plain Spark", OWN_POLICY), (plain, own), strict=True):
         _bars(axes, step)
-        _plain(axes, f"{title}, {step.rate:,.0f} rows/s")
+        plain_axes(axes, f"{title}, {step.rate:,.0f} rows/s")
     both[0].set_ylabel("seconds of a row at the stage")
     figure.legend(*both[0].get_legend_handles_labels(), loc="outside lower center", ncols=3, frameon=False)
 
@@ -110,13 +109,5 @@ def _bars(axes: Axes, step: Step) -> None:
 
 def _axes(figure: Figure, title: str) -> Axes:
     axes = figure.add_subplot()
-    _plain(axes, title)
+    plain_axes(axes, title)
     return axes
-
-
-def _plain(axes: Axes, title: str) -> None:
-    axes.set_title(title, loc="left", fontsize=11, fontweight="bold")
-    axes.grid(True, which="major", color="#e4e4e4", linewidth=0.8)
-    axes.set_axisbelow(True)
-    for edge in ("top", "right"):
-        axes.spines[edge].set_visible(False)
