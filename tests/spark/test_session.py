@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
-from penstock.spark.session import FILE_MANAGER, FILE_SYSTEM, preset, session_warnings
+from penstock.spark.session import FILE_MANAGER, FILE_SYSTEM, prepare_session, preset, session_warnings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -68,3 +68,14 @@ def test_local_files_go_through_the_file_system_that_does_not_fork(spark: SparkS
     path = java._jvm.org.apache.hadoop.fs.Path("file:///tmp")
     system = path.getFileSystem(java._jsparkSession.sessionState().newHadoopConf())
     assert system.getClass().getName() == "penstock.QuietLocalFileSystem"
+
+
+def test_hadoop_settings_are_sent_without_the_files_they_came_from(spark: SparkSession) -> None:
+    settings = spark.sparkContext._jsc.hadoopConfiguration()
+    before = {name: settings.get(name) for name in ("io.file.buffer.size", "fs.defaultFS")}
+
+    prepare_session(spark)
+
+    assert {name: settings.get(name) for name in before} == before
+    # Settings that are read again, as classes add files of their own, would have their sources again.
+    assert settings.getPropertySources("io.file.buffer.size") is None

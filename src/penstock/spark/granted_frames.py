@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from penstock.spark.arrow_files import arrow_schema, read_streams
 from penstock.spark.each_turn import EachTurn
 from penstock.spark.inputs import Slices, file_lines
 from penstock.spark.jvm import analysed_plan, frame_of, java_session, jvm
@@ -82,18 +83,12 @@ class GrantedFrames:
 
     def _here(self) -> pa.Table:
         """The same as an Arrow table, without a job."""
-        # By way of a file: over the Python bridge, some kilobytes wait 40 ms for their second packet.
         self._turns.here(self._java, self._planned, self._schema, str(self._stream))
-        return pa.ipc.open_stream(self._stream.read_bytes()).read_all().cast(self._arrow)
+        return read_streams(self._stream, self._arrow)
 
     @cached_property
     def _arrow(self) -> pa.Schema:
-        """As DataFrame.toArrow has it."""
-        from pyspark.sql.pandas.types import to_arrow_schema
-
-        return to_arrow_schema(
-            self.template.schema, error_on_duplicated_field_names_in_struct=True, timezone="UTC"
-        )
+        return arrow_schema(self.template)
 
     @contextmanager
     def turn(self, slices: Slices) -> Iterator[Rows]:

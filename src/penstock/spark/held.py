@@ -12,6 +12,7 @@ from penstock.queues.cursor import Position
 from penstock.queues.journal import Journal
 from penstock.scheduling.decisions import Grant
 from penstock.scheduling.stage_view import StageView
+from penstock.spark.arrow_files import arrow_schema, batch_table
 from penstock.spark.bookkeeping import Outcome
 from penstock.spark.direct import FramesBefore, runs
 from penstock.spark.ends import Written
@@ -101,6 +102,8 @@ class HeldStage(StageBase):
         self._positions: dict[int, dict[str, Position]] = {}
         settings = QuerySettings(place.name, place.folder / "checkpoint", place.slots)
         self._query = HeldQuery(parts.frame, self._on_batch, settings)
+        self._stream = place.folder / "scratch" / "batch.arrow"
+        self._arrow = arrow_schema(parts.frame)
         self._recover()
 
     def _recover(self) -> None:
@@ -192,7 +195,8 @@ class HeldStage(StageBase):
         took = self._took() if served else TurnInput()
         # Windows that a turn without rows brings out were completed by the turn before it.
         self._last_took = took if served else self._last_took
-        result = self.result(Rows.of(frame), self._dating(self._last_took))
+        rows = Rows(lambda: frame, lambda: batch_table(frame, self._stream, self._arrow))
+        result = self.result(rows, self._dating(self._last_took))
         written = self.write(result, batch)
         written = self._after(result, written, batch, served)
         self._commit(batch, served, written)

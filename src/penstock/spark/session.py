@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from penstock.spark.jar import penstock_jar
+from penstock.spark.jvm import java_session, jvm
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -175,4 +176,5 @@ def session_warnings(session: "SparkSession") -> list[str]:
 def prepare_session(session: "SparkSession") -> None:
     """Gives a session what every stage needs: Penstock's classes, and time stamps with statistics."""
     session.sql(f"ADD JAR '{penstock_jar()}'")
+    jvm(session).penstock.LightConfiguration.make(java_session(session))
     session.conf.set("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS")

@@ -1,0 +1,38 @@
+"""Rows that cross from the JVM as Arrow streams in a file."""
+
+# By way of a file: over the Python bridge, some kilobytes wait 40 ms for their second packet.
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from penstock.spark.jvm import jvm
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+def arrow_schema(frame: DataFrame) -> pa.Schema:
+    """The schema that DataFrame.toArrow gives its rows."""
+    from pyspark.sql.pandas.types import to_arrow_schema
+
+    return to_arrow_schema(frame.schema, error_on_duplicated_field_names_in_struct=True, timezone="UTC")
+
+
+def read_streams(path: Path, schema: pa.Schema) -> pa.Table:
+    """The rows of all streams of a file, one after the other."""
+    buffer = pa.py_buffer(path.read_bytes())
+    source = pa.BufferReader(buffer)
+    tables = []
+    while source.tell() < buffer.size:
+        tables.append(pa.ipc.open_stream(source).read_all().cast(schema))
+    return pa.concat_tables(tables)
+
+
+def batch_table(batch: DataFrame, path: Path, schema: pa.Schema) -> pa.Table:
+    """Runs a micro-batch as Spark has planned it; its rows."""
+    jvm(batch.sparkSession).penstock.BatchRows.write(batch._jdf, str(path))
+    return read_streams(path, schema)
