@@ -31,6 +31,7 @@ def test_memory_that_rises_has_grown_by_the_difference_of_its_ends() -> None:
 def test_a_row_is_lost_where_it_was_not_published_or_not_received() -> None:
     assert FLAT.lost == 0
     assert replace(FLAT, out=599_990).lost == 10
+    assert replace(FLAT, out=600_003).doubled == 3
     assert replace(FLAT, received=599_999).lost == 1
     # At least once: more than is due is no loss.
     assert replace(FLAT, received=600_500).lost == 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,7 @@ from penstock.bench.riot.steps import Curve, Step
 TIMES = Times(warmup=1, settle=1, measured=1, rounds=1, refinements=0)
 
 
-def step(rate: float, mean: float, cv: float = 0.5, queue_seconds: float = 0.1) -> Step:
+def step(rate: float, mean: float, queue_seconds: float = 0.1) -> Step:
     heavy = {
         "arrival": rate,
         "service": rate * 1.5,
@@ -36,7 +37,7 @@ def step(rate: float, mean: float, cv: float = 0.5, queue_seconds: float = 0.1) 
         stages={"pred.parse": heavy, "pred.publish": light},
         scheduler_seconds=0.1,
         turn_seconds=10.0,
-        utilisation_cv=cv,
+        utilisation_cv=rate / 1000,
         weight_cv=0.1,
         predicted_rate=rate * 1.1,
     )
@@ -44,12 +45,12 @@ def step(rate: float, mean: float, cv: float = 0.5, queue_seconds: float = 0.1) 
 
 def comparison(plain: Curve, **more: object) -> Comparison:
     job = Job("pred", {"plain": 1, "ours": 1}, (), (), False, TIMES)
-    ours = Curve((step(100, 0.2, cv=0.6), step(900, 0.5, cv=0.2), step(1800, 3.0)))
+    ours = Curve((step(100, 0.2), step(900, 0.5), step(1800, 3.0)))
     in_turn = [(step(60, 0.9, queue_seconds=0.4), step(60, 0.3, queue_seconds=0.1))]
     return Comparison(job, plain, ours, in_turn, **more)  # type: ignore[arg-type]
 
 
-HELD = Curve((step(50, 0.4, cv=0.1), step(60, 0.9, cv=0.3), step(100, 2.0)))
+HELD = Curve((step(50, 0.4), step(60, 0.9), step(100, 2.0)))
 
 
 def test_ratios_are_of_the_highest_rates_held_and_of_latency_at_the_rivals() -> None:
@@ -63,14 +64,26 @@ def test_ratios_are_of_the_highest_rates_held_and_of_latency_at_the_rivals() -> 
     assert result.missed == []
 
 
-def test_balance_is_told_at_the_lowest_and_the_highest_rate_held() -> None:
+def test_balance_is_told_at_the_rate_of_both_and_at_the_most_of_each() -> None:
     result = BenchResult("riot")
-    put_figures(result, {"pred": comparison(HELD)})
+    pairs = [(step(100, 2.0, queue_seconds=0.4), step(100, 0.3, queue_seconds=0.1))]
+    put_figures(result, {"pred": comparison(HELD, at_most=pairs)})
     told = {name: result.figures[name] for name in ("cv_low", "cv_high", "cv_rival_low", "cv_rival_high")}
-    assert told == {"cv_low": 0.6, "cv_high": 0.2, "cv_rival_low": 0.1, "cv_rival_high": 0.3}
+    # Slow but keeping up: the last step of each side.
+    assert told == {"cv_low": 0.06, "cv_high": 1.8, "cv_rival_low": 0.06, "cv_rival_high": 0.1}
     assert result.figures["rate_predicted_ratio"] == pytest.approx(1 / 1.1)
     # The heaviest stage has 0.1 of 0.2 s of ours, and 0.4 of 0.5 s of the rival's.
     assert result.figures["tq_share"] == pytest.approx(0.5 / 0.8)
+
+
+def test_throughput_without_a_limit_and_turns_as_jobs_are_told_beside() -> None:
+    result = BenchResult("riot")
+    one = comparison(HELD, as_jobs=(Curve((step(300, 0.7),)), step(60, 0.45)))
+    one.job = replace(one.job, beyond=True)
+    put_figures(result, {"pred": one})
+    assert result.figures["pred_unlimited_ratio"] == 18.0
+    assert result.figures["pred_as_jobs_throughput_ratio"] == 5.0
+    assert result.figures["pred_as_jobs_latency_ratio"] == pytest.approx(2.0)
 
 
 def test_a_rival_that_holds_nothing_counts_with_the_least_rate_tried_and_that_is_said() -> None:

@@ -83,3 +83,18 @@ def test_the_heaviest_stage_and_its_share_of_queue_time() -> None:
     step = replace(GOOD, stages=stages)
     assert step.heaviest == "heavy"
     assert step.queue_share("heavy") == pytest.approx(0.75)
+
+
+def test_a_rate_is_kept_up_with_where_as_much_comes_out_as_goes_in_however_late() -> None:
+    slow = replace(GOOD, mean=7.0, early_mean=7.0, late_mean=7.0)
+    assert not slow.held
+    assert slow.keeps_up
+    assert not replace(slow, published_share=0.8).keeps_up
+    highest = Curve((GOOD, replace(slow, rate=300), replace(slow, rate=400, late_mean=12.0))).highest_kept_up
+    assert highest is not None
+    assert highest.rate == 300
+
+
+def test_a_rate_that_was_tried_again_is_shown_as_it_was_then() -> None:
+    again = Curve((replace(GOOD, mean=4.0), replace(GOOD, rate=50), GOOD))
+    assert [(step.rate, step.mean) for step in again.by_rate] == [(50, 0.2), (100, 0.2)]

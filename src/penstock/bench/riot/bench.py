@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from penstock.bench.result import BenchResult, BenchSettings, Plot, at_most
 from penstock.bench.riot.burst import Burst, Overload, burst
 from penstock.bench.riot.compare import OWN_POLICY, Comparison, Job, Times, compare
-from penstock.bench.riot.figures import put_figures
+from penstock.bench.riot.figures import BALANCE_TOPOLOGY, put_figures
 from penstock.bench.riot.plots import plots_of
 from penstock.bench.stats import single
 from penstock.scheduling.catalog import POLICIES
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 TOPOLOGIES = ("etl", "pred", "stats", "train")
-PARTS = ("curves", "policies", "consumption", "fused", "burst")
+PARTS = ("curves", "beyond", "policies", "consumption", "fused", "jobs", "burst")
 CONSUMPTIONS = ("all", "half", "at-most-10", "at-most-50", "at-most-100", "at-most-500", "at-most-5000")
 CONSUMPTION_TOPOLOGY = "stats"
 # Rates to begin the search with, so that it takes few steps; it goes up and down from there.
@@ -94,6 +94,8 @@ def _job(name: str, wanted: Sequence[str], others: Sequence[str], settings: Benc
         consumptions=CONSUMPTIONS if "consumption" in wanted and name == CONSUMPTION_TOPOLOGY else (),
         fused="fused" in wanted,
         times=QUICK if settings.quick else FULL,
+        beyond="beyond" in wanted,
+        as_jobs="jobs" in wanted and name == BALANCE_TOPOLOGY,
     )
 
 
@@ -115,6 +117,7 @@ def _put_burst(
     seen = burst(overload, folder, port, lambda: counter.count, settings.say)
     result.put("rss_growth_mb", single(seen.growth_mb), at_most(100.0))
     result.put("lost", single(float(seen.lost)), at_most(0.0))
+    result.put("burst_doubled", single(float(seen.doubled)), at_most(0.0))
     result.put("burst_rate", single(seen.rate))
     result.put("burst_waiting_rows", single(float(seen.most_waiting)))
     result.put("burst_drain_seconds", single(seen.drain_seconds))

@@ -42,6 +42,11 @@ class Burst:
         """Rows that were due at the sink and were not published, or were not received by the subscriber."""
         return max(self.expected - min(self.out, self.received), 0)
 
+    @property
+    def doubled(self) -> int:
+        """Rows that were published more often than they were due."""
+        return max(self.out - self.expected, 0)
+
 
 @dataclass(frozen=True)
 class Overload:
@@ -73,6 +78,8 @@ def burst(
             waiting = max(waiting, int(seen["waiting"]))
             say(f"burst: {passed:.0f} s, {memory[-1][1]:,.0f} MB, {waiting:,} rows wait")
         drained = worker.ask(do="drain", limit=DRAIN_SECONDS)
+        if not drained["done"]:
+            say(f"burst: not everything came out within {DRAIN_SECONDS:,.0f} s")
     return Burst(
         rate=overload.rate,
         seconds=overload.seconds,

@@ -11,12 +11,14 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from penstock.bench.riot.steps import Curve, Ladder, Step, climb
+from penstock.bench.riot.steps import KEEPS_UP, Curve, Ladder, Step, climb
 from penstock.bench.workers import Worker
 
 MODULE = "penstock.bench.riot.worker"
 OWN_POLICY = "longest-queue"
 DRAIN_SECONDS = 60.0
+# Where throughput alone is searched, steps are longer, as a queue may grow slowly.
+LONG = 2.0
 
 
 @dataclass(frozen=True)
@@ -40,6 +42,10 @@ class Job:
     consumptions: Sequence[str]
     fused: bool
     times: Times
+    beyond: bool = False
+    """Whether to search the highest rates that the sides keep up with, however late rows come out."""
+    as_jobs: bool = False
+    """Whether to measure ours also with every turn planned and run as a job, as plain Spark does."""
 
 
 @dataclass
@@ -54,6 +60,10 @@ class Comparison:
     policies: dict[str, Curve] = field(default_factory=dict)
     consumptions: dict[str, Curve] = field(default_factory=dict)
     fused: Curve | None = None
+    at_most: list[tuple[Step, Step]] = field(default_factory=list)
+    """The same at the highest rate that the rival keeps up with."""
+    as_jobs: tuple[Curve, Step] | None = None
+    """Ours with every turn run as a job: its curve, and its step at the rival's rate."""
 
     @property
     def plain_best(self) -> Step:
@@ -64,12 +74,15 @@ class Comparison:
 class Measured:
     """A side's process, stopped by a signal whenever the other one is measured."""
 
-    def __init__(self, job: Job, side: str, folder: Path, port: int, say: Callable[[str], None]):
+    def __init__(
+        self, job: Job, side: str, folder: Path, port: int, say: Callable[[str], None], *options: str
+    ):
         self._job = job
         self._side = side
         self._say = say
         say(f"{job.topology}, {side}: starting")
-        self._worker = Worker(MODULE, folder, "--side", side, "--topology", job.topology, "--port", str(port))
+        arguments = ("--side", side, "--topology", job.topology, "--port", str(port), *options)
+        self._worker = Worker(MODULE, folder, *arguments)
         try:
             self._warm()
         except BaseException:
@@ -85,9 +98,10 @@ class Measured:
         self._worker.ask(do="warm", rate=start, seconds=job.times.warmup)
         self.drain()
 
-    def step(self, rate: float, what: str = "") -> Step:
+    def step(self, rate: float, what: str = "", longer: float = 1.0) -> Step:
         times = self._job.times
-        answer = self._worker.ask(do="step", rate=rate, settle=times.settle, seconds=times.measured)
+        seconds = times.measured * longer
+        answer = self._worker.ask(do="step", rate=rate, settle=times.settle, seconds=seconds)
         step = Step.of(answer)
         verdict = "held" if step.held else "not held"
         self._say(
@@ -103,6 +117,15 @@ class Measured:
         curve = climb(Ladder(start, refinements=refined), lambda rate: self.step(rate, what))
         self.drain()
         return curve
+
+    def beyond(self, curve: Curve) -> Curve:
+        """The curve with what lies beyond it: up to the highest rate that the side keeps up with."""
+        known = curve.highest_kept_up
+        ladder = Ladder(2 * known.rate if known else curve.least.rate, factor=2.0, refinements=1, most=9)
+        what = f"{self._side}, throughput alone"
+        more = climb(ladder, lambda rate: self.step(rate, what, LONG), KEEPS_UP)
+        self.drain()
+        return Curve(curve.steps + more.steps)
 
     def drain(self) -> None:
         self._worker.ask(do="drain", limit=DRAIN_SECONDS)
@@ -137,10 +160,27 @@ def compare(job: Job, folder: Path, port: int, say: Callable[[str], None]) -> Co
         plain.pause()
         ours = sides.enter_context(Measured(job, "ours", folder, port, say))
         made = Comparison(job, rival, ours.climb(job.start_rate["ours"]))
-        for _ in range(job.times.rounds):
-            made.in_turn.append(_both(plain, ours, made.plain_best.rate))
+        made.in_turn = [_both(plain, ours, made.plain_best.rate) for _ in range(job.times.rounds)]
+        if job.beyond:
+            _go_beyond(made, plain, ours)
         _variants(made, ours)
+    if job.as_jobs:
+        folder.joinpath("as-jobs").mkdir()
+        with Measured(job, "ours", folder / "as-jobs", port, say, "--as-jobs") as planned:
+            curve = planned.climb(job.start_rate["ours"] / 2, "every turn a job")
+            made.as_jobs = curve, planned.step(made.plain_best.rate, "every turn a job")
     return made
+
+
+def _go_beyond(made: Comparison, plain: Measured, ours: Measured) -> None:
+    made.ours = ours.beyond(made.ours)
+    ours.pause()
+    plain.go_on()
+    made.plain = plain.beyond(made.plain)
+    plain.pause()
+    ours.go_on()
+    if most := made.plain.highest_kept_up:
+        made.at_most = [_both(plain, ours, most.rate) for _ in range(made.job.times.rounds)]
 
 
 def _both(plain: Measured, ours: Measured, rate: float) -> tuple[Step, Step]:

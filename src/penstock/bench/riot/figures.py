@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from penstock.bench.result import BenchResult, Table, at_least, at_most, within
 from penstock.bench.riot.compare import OWN_POLICY, Comparison
-from penstock.bench.riot.steps import Curve, Step
+from penstock.bench.riot.steps import Curve
 from penstock.bench.stats import single, summary
 
 # EdgeWise studies the balance of utilisation and the queue times on PRED, consumption on STATS.
@@ -50,32 +50,46 @@ def _put_ratios(result: BenchResult, name: str, one: Comparison) -> None:
         result.put(
             f"{name}_fused_ratio", single(one.fused.highest.rate / ours.rate if one.fused.highest else 0.0)
         )
+    _put_beyond(result, name, one)
     for policy, curve in one.policies.items():
         result.put(
             f"{name}_rate_{policy.replace('-', '_')}", single(curve.highest.rate if curve.highest else 0.0)
         )
 
 
+def _put_beyond(result: BenchResult, name: str, one: Comparison) -> None:
+    """Throughput without a limit of latency; and ours without its cheap turns."""
+    own, rival = one.ours.highest_kept_up, one.plain.highest_kept_up
+    if one.job.beyond and own and rival:
+        result.put(f"{name}_unlimited_ratio", single(own.rate / rival.rate))
+        result.put(f"{name}_unlimited_rate_rival", single(rival.rate))
+    if one.as_jobs is None:
+        return
+    curve, step = one.as_jobs
+    best = curve.highest.rate if curve.highest else 0.0
+    result.put(f"{name}_as_jobs_throughput_ratio", single(best / one.plain_best.rate))
+    ratios = [plain.mean / step.mean for plain, _ in one.in_turn if step.mean]
+    result.put(f"{name}_as_jobs_latency_ratio", summary(ratios))
+
+
 def _put_balance(result: BenchResult, one: Comparison) -> None:
-    """How evenly both sides serve the stages, at a low and at their highest rate."""
-    for suffix, curve in (("", one.ours), ("_rival", one.plain)):
-        low, high = _ends(curve)
-        for when, step in (("low", low), ("high", high)):
-            if step.utilisation_cv is not None:
-                result.put(f"cv{suffix}_{when}", single(step.utilisation_cv))
-    _, high = _ends(one.ours)
+    """How evenly both sides serve the stages: low is the rate that both hold, high the most of each."""
+    both = [[own for _, own in one.in_turn], [plain for plain, _ in one.in_turn]]
+    highs = [one.ours.highest_kept_up or one.ours.least, one.plain.highest_kept_up or one.plain.least]
+    for suffix, low, most in zip(("", "_rival"), both, highs, strict=True):
+        for when, steps in (("low", low), ("high", [most])):
+            known = [step.utilisation_cv for step in steps if step.utilisation_cv is not None]
+            if known:
+                result.put(f"cv{suffix}_{when}", summary(known))
+    high = one.ours.highest or one.ours.least
     if high.weight_cv is not None:
         result.put("weight_cv", single(high.weight_cv), at_most(0.3))
     if high.predicted_rate:
         result.put("rate_predicted_ratio", single(high.rate / high.predicted_rate), within(0.8, 1.2))
-    shares = [(own.queue_share(own.heaviest), plain.queue_share(own.heaviest)) for plain, own in one.in_turn]
-    result.put("tq_share", summary([own / plain for own, plain in shares if plain]), at_most(1.0))
-
-
-def _ends(curve: Curve) -> tuple[Step, Step]:
-    """The steps at the lowest and at the highest rate held; where none was, the lowest and highest tried."""
-    held = [step for step in curve.by_rate if step.held] or curve.by_rate
-    return held[0], held[-1]
+    pairs = one.at_most or one.in_turn
+    shares = [(own.queue_share(own.heaviest), plain.queue_share(own.heaviest)) for plain, own in pairs]
+    if told := [own / plain for own, plain in shares if plain]:
+        result.put("tq_share", summary(told), at_most(1.0))
 
 
 def rows(one: Comparison) -> Sequence[Sequence[str]]:
@@ -85,6 +99,8 @@ def rows(one: Comparison) -> Sequence[Sequence[str]]:
     curves |= {f"Penstock, {each}": curve for each, curve in one.consumptions.items()}
     if one.fused is not None:
         curves["Penstock, fused"] = one.fused
+    if one.as_jobs is not None:
+        curves["Penstock, every turn a job"] = one.as_jobs[0]
     return [_row(one.job.topology, side, curve) for side, curve in curves.items()]
 
 

@@ -87,7 +87,7 @@ def draw_utilisation(figure: Figure, one: Comparison) -> None:
 
 def draw_times(figure: Figure, one: Comparison) -> None:
     """T_Q, T_S and T_C of each stage at the same rate, on both sides (figures 9 and 10)."""
-    plain, own = one.in_turn[-1]
+    plain, own = (one.at_most or one.in_turn)[-1]
     both = figure.subplots(1, 2, sharey=True)
     for axes, title, step in zip(both, ("plain Spark", OWN_POLICY), (plain, own), strict=True):
         _bars(axes, step)

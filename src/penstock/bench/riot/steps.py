@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import sqrt
+from operator import attrgetter
 from typing import Any
 
 LATENCY_LIMIT_SECONDS = 1.0
@@ -12,6 +13,7 @@ LATENCY_LIMIT_SECONDS = 1.0
 GROWTH, GROWTH_SECONDS = 1.3, 0.1
 # STATS publishes 10 of its 15 rows until each of its series has eleven values.
 LEAST_SHARE_PUBLISHED = 0.6
+SHARE_THAT_KEEPS_UP = 0.9
 
 
 @dataclass(frozen=True)
@@ -49,6 +51,11 @@ class Step:
         return self.stable and self.mean < LATENCY_LIMIT_SECONDS
 
     @property
+    def keeps_up(self) -> bool:
+        """Whether as much comes out as goes in, however late."""
+        return self.stable and self.published_share >= SHARE_THAT_KEEPS_UP
+
+    @property
     def heaviest(self) -> str:
         """The stage with the most work: arrival over service rate."""
         loads = {
@@ -64,6 +71,10 @@ class Step:
     @classmethod
     def of(cls, answer: Mapping[str, Any]) -> Step:
         return cls(**answer)
+
+
+HELD = attrgetter("held")
+KEEPS_UP = attrgetter("keeps_up")
 
 
 @dataclass(frozen=True)
@@ -86,8 +97,12 @@ class Curve:
     @property
     def highest(self) -> Step | None:
         """The step at the highest rate held; None if none was."""
-        held = [step for step in self.steps if step.held]
-        return max(held, key=lambda step: step.rate) if held else None
+        return max((step for step in self.steps if step.held), key=lambda step: step.rate, default=None)
+
+    @property
+    def highest_kept_up(self) -> Step | None:
+        """The step at the highest rate that the side keeps up with, however late its rows come out."""
+        return max((step for step in self.steps if step.keeps_up), key=lambda step: step.rate, default=None)
 
     @property
     def least(self) -> Step:
@@ -96,11 +111,15 @@ class Curve:
 
     @property
     def by_rate(self) -> Sequence[Step]:
-        return sorted(self.steps, key=lambda step: step.rate)
+        """The last step at each rate: one that failed for want of compiled code is tried again."""
+        last = {step.rate: step for step in self.steps}
+        return [last[rate] for rate in sorted(last)]
 
 
-def climb(ladder: Ladder, measure: Callable[[float], Step]) -> Curve:
-    """Searches the highest rate held.
+def climb(
+    ladder: Ladder, measure: Callable[[float], Step], good_enough: Callable[[Step], bool] = HELD
+) -> Curve:
+    """Searches the highest rate held, or good enough in another way.
 
     >>> wide = Ladder(start=100, factor=2, refinements=1)
     >>> made = lambda rate: Step(rate, 0.1 if rate < 500 else 2.0, 0.2, 0.1, 0.1, 1.0)
@@ -108,16 +127,16 @@ def climb(ladder: Ladder, measure: Callable[[float], Step]) -> Curve:
     [100, 200, 400, 800, 566]
     """
     steps = [measure(ladder.start)]
-    while not steps[-1].held and len(steps) <= ladder.descents:
+    while not good_enough(steps[-1]) and len(steps) <= ladder.descents:
         steps.append(measure(steps[-1].rate / ladder.factor**2))
-    if not steps[-1].held:
+    if not good_enough(steps[-1]):
         return Curve(tuple(steps))
     # A rate that failed on the way down is tried again: code may not have been compiled yet.
     good, bad = steps[-1].rate, 0.0
     while not bad and len(steps) < ladder.most:
         steps.append(measure(good * ladder.factor))
-        good, bad = (steps[-1].rate, 0.0) if steps[-1].held else (good, steps[-1].rate)
+        good, bad = (steps[-1].rate, 0.0) if good_enough(steps[-1]) else (good, steps[-1].rate)
     for _ in range(ladder.refinements if bad else 0):
         steps.append(measure(sqrt(good * bad)))
-        good, bad = (steps[-1].rate, bad) if steps[-1].held else (good, steps[-1].rate)
+        good, bad = (steps[-1].rate, bad) if good_enough(steps[-1]) else (good, steps[-1].rate)
     return Curve(tuple(steps))

@@ -22,6 +22,7 @@ from penstock.measure.congestion import congestion_of
 from penstock.pipeline import sinks
 from penstock.pipeline.endpoints import SourceSpec
 from penstock.pipeline.pipeline import Pipeline
+from penstock.spark import granted_frames
 from penstock.spark.feeders import wait_for
 from penstock.spark.jvm import jvm
 from penstock.spark.mqtt_publisher import Publisher
@@ -40,6 +41,8 @@ class Worker:
 
     def __init__(self, asked: argparse.Namespace):
         self._asked = asked
+        if asked.as_jobs:
+            granted_frames.ROWS_WITHOUT_A_JOB = -1
         self._topology = topology(asked.topology)
         self._meter = SinkMeter(_publisher(asked).publish)
         self._side = self._start(asked)
@@ -181,6 +184,7 @@ def main() -> None:
     parser.add_argument("--topology", required=True)
     parser.add_argument("--port", type=int, required=True)
     parser.add_argument("--policy", default="longest-queue")
+    parser.add_argument("--as-jobs", action="store_true", help="ours: also small turns are Spark jobs")
     parser.add_argument("--polling", type=int, default=POLLING_MS, help="ms between looks of an idle query")
     worker = Worker(parser.parse_args())
     serve(True, worker.answer)
