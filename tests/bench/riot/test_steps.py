@@ -19,11 +19,11 @@ def up_to(limit: float) -> list[float]:
 
 
 def test_the_search_goes_up_to_the_first_rate_that_is_not_held_then_halfway_back() -> None:
-    assert up_to(1000) == [100, 200, 400, 800, 1600, 1131, 951]
+    assert up_to(1000) == [100, 200, 400, 800, 1600, 1600, 1131, 951]
 
 
 def test_the_search_goes_down_where_the_first_rate_is_too_high_and_up_again_from_there() -> None:
-    assert up_to(30) == [100, 25, 50, 35, 30]
+    assert up_to(30) == [100, 25, 50, 50, 35, 30]
 
 
 def test_a_rate_that_failed_at_first_is_tried_again() -> None:
@@ -34,9 +34,21 @@ def test_a_rate_that_failed_at_first_is_tried_again() -> None:
         return replace(GOOD, rate=rate, mean=0.2 if len(tried) > 1 and rate <= 400 else 5.0)
 
     curve = climb(Ladder(start=100, factor=2, refinements=0), cold_at_first)
-    assert tried == [100, 25, 50, 100, 200, 400, 800]
+    assert tried == [100, 25, 50, 100, 200, 400, 800, 800]
     assert curve.highest is not None
     assert curve.highest.rate == 400
+
+
+def test_one_step_that_fails_by_chance_does_not_end_the_search() -> None:
+    tried: list[float] = []
+
+    def hiccup(rate: float) -> Step:
+        tried.append(rate)
+        return replace(GOOD, rate=rate, mean=5.0 if rate > 800 or tried == [100, 200] else 0.2)
+
+    highest = climb(Ladder(start=100, factor=2, refinements=0), hiccup).highest
+    assert highest is not None
+    assert highest.rate == 800
 
 
 def test_a_side_that_holds_nothing_has_no_highest_rate_but_a_least_one_tried() -> None:

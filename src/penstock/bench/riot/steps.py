@@ -124,7 +124,7 @@ def climb(
     >>> wide = Ladder(start=100, factor=2, refinements=1)
     >>> made = lambda rate: Step(rate, 0.1 if rate < 500 else 2.0, 0.2, 0.1, 0.1, 1.0)
     >>> [round(step.rate) for step in climb(wide, made).steps]
-    [100, 200, 400, 800, 566]
+    [100, 200, 400, 800, 800, 566]
     """
     steps = [measure(ladder.start)]
     while not good_enough(steps[-1]) and len(steps) <= ladder.descents:
@@ -135,6 +135,9 @@ def climb(
     good, bad = steps[-1].rate, 0.0
     while not bad and len(steps) < ladder.most:
         steps.append(measure(good * ladder.factor))
+        if not good_enough(steps[-1]):
+            # A pause of the machine must not end the search.
+            steps.append(measure(good * ladder.factor))
         good, bad = (steps[-1].rate, 0.0) if good_enough(steps[-1]) else (good, steps[-1].rate)
     for _ in range(ladder.refinements if bad else 0):
         steps.append(measure(sqrt(good * bad)))
