@@ -17,18 +17,29 @@ Put = Callable[[pa.Table, float], None]
 class Drip:
     """Feeds rows with the columns `arrived` and `msgid` at a rate that may be changed at any time.
 
-    Rows arrive when they are due, also where the one who takes them in is late.
+    Rows arrive when they are due, also where the one who takes them in is late. Nothing is due for the time
+    at rate 0, in which the process may have been stopped by a signal.
     """
 
     def __init__(self, trace: pa.Table, put: Put):
         self._trace = trace.combine_chunks()
         self._put = put
-        self.rate = 0.0
+        self._rate = 0.0
+        self._anew = False
         self.rows = 0
         self.ticks: list[tuple[float, int]] = []
         self._owed = 0.0
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="drip", daemon=True)
+
+    @property
+    def rate(self) -> float:
+        return self._rate
+
+    @rate.setter
+    def rate(self, rate: float) -> None:
+        self._anew = self._rate == 0.0
+        self._rate = rate
 
     def start(self) -> None:
         self._thread.start()
@@ -42,7 +53,9 @@ class Drip:
         while not self._stopping.is_set():
             due += TICK_SECONDS
             self._stopping.wait(max(due - time.time(), 0.0))
-            self._owed += self.rate * TICK_SECONDS
+            if self._anew or self._rate == 0.0:
+                self._anew, due = False, time.time()
+            self._owed += self._rate * TICK_SECONDS
             rows = int(self._owed)
             if rows:
                 self._owed -= rows
