@@ -10,8 +10,21 @@ from penstock.scheduling.consumption import (
     Half,
     parse_consumption,
 )
+from penstock.scheduling.contexts import Message, PriorityContext, ReplyContext, Target
 from penstock.scheduling.decisions import Decision, DecisionLog, Grant, Hold, decision_from_json, render
-from penstock.scheduling.policies import Fifo, LongestQueue, MinLatency, MinMemory, Policy, Random
+from penstock.scheduling.policies import (
+    ContextPolicy,
+    Edf,
+    Fifo,
+    Llf,
+    LongestQueue,
+    MinLatency,
+    MinMemory,
+    Policy,
+    Random,
+    Sjf,
+    TokenShare,
+)
 from penstock.scheduling.scheduler import Scheduler, SchedulingError
 from penstock.scheduling.stage_view import StageView, StageViewError
 
@@ -21,22 +34,31 @@ __all__ = [
     "AtMost",
     "Consumption",
     "ConsumptionError",
+    "ContextPolicy",
     "Decision",
     "DecisionLog",
+    "Edf",
     "Fifo",
     "Grant",
     "Half",
     "Hold",
+    "Llf",
     "LongestQueue",
+    "Message",
     "MinLatency",
     "MinMemory",
     "Policy",
     "PolicyContractBroken",
+    "PriorityContext",
     "Random",
+    "ReplyContext",
     "Scheduler",
     "SchedulingError",
+    "Sjf",
     "StageView",
     "StageViewError",
+    "Target",
+    "TokenShare",
     "UnknownPolicy",
     "check_policy",
     "decision_from_json",

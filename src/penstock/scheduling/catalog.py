@@ -5,14 +5,29 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from penstock.errors import PenstockError
-from penstock.scheduling.policies import Fifo, LongestQueue, MinLatency, MinMemory, Policy, Random
+from penstock.scheduling.policies import (
+    Edf,
+    Fifo,
+    Llf,
+    LongestQueue,
+    MinLatency,
+    MinMemory,
+    Policy,
+    Random,
+    Sjf,
+    TokenShare,
+)
 
 POLICIES: Mapping[str, Callable[[], Policy]] = {
+    "edf": Edf,
     "fifo": Fifo,
+    "llf": Llf,
     "longest-queue": LongestQueue,
     "min-latency": MinLatency,
     "min-memory": MinMemory,
     "random": Random,
+    "sjf": Sjf,
+    "token-share": TokenShare,
 }
 
 

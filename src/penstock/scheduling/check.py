@@ -9,6 +9,7 @@ from dataclasses import replace
 from math import isnan
 
 from penstock.errors import PenstockError
+from penstock.scheduling.contexts import PriorityContext
 from penstock.scheduling.decisions import Decision, Grant
 from penstock.scheduling.policies import Policy
 from penstock.scheduling.scheduler import Scheduler
@@ -57,9 +58,17 @@ def _views(rng: random.Random, stages: int) -> tuple[StageView, ...]:
             seconds_per_row=rng.choice((0.0, 1e-6, 0.04, rng.random())),
             selectivity=rng.choice((0.0, 0.1, 1.0, 5.0, rng.random())),
             steepness=rng.choice((0.0, 25.0, 100 * rng.random())),
+            context=rng.choice((None, _context(rng, number))),
+            fixed_seconds=rng.choice((0.0, 0.05)),
+            row_seconds=rng.choice((0.0, 1e-6)),
         )
         for number in range(stages)
     )
+
+
+def _context(rng: random.Random, number: int) -> PriorityContext:
+    time = 1000.0 + rng.randrange(20)
+    return PriorityContext(f"m{number}", time, time + rng.random(), time, time, 0.8, rng.random() < 0.3)
 
 
 def _check_answers(policy: Policy, views: Sequence[StageView]) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import islice, takewhile
+from math import inf
 from typing import Any
 
 from penstock.errors import PenstockError
@@ -27,14 +28,19 @@ class Choice:
     waited_seconds: float
     free_slots: int
     pool_slots: int
+    cut_for: str = ""
+    starved: bool = False
 
     def __str__(self) -> str:
         work = count(self.stage.rows_waiting, "row") if self.stage.rows_waiting else "a flush"
+        chosen = "waited longest, its patience was over" if self.starved else self.policy.reason(self.stage)
         words = [
-            f"{self.policy.reason(self.stage)}: {work}",
+            f"{chosen}: {work}",
             f"waited {self.waited_seconds:.2f} s",
             f"{self.free_slots} of {count(self.pool_slots, 'slot')} free",
         ]
+        if self.cut_for:
+            words.append(f"cut so that {self.cut_for} can start in time")
         if self.stage.slots > self.pool_slots:
             words.append(f"needs {count(self.stage.slots, 'slot')}, the pool has {self.pool_slots}")
         return "; ".join(words)
@@ -73,11 +79,15 @@ class Grant:
 
 @dataclass(frozen=True, slots=True)
 class Hold:
-    """Nothing is granted now. `stage` is the one that would be next, "" if none waits."""
+    """Nothing is granted now. `stage` is the one that would be next, "" if none waits.
+
+    `until` is when to ask again even if nothing happens.
+    """
 
     reason: str
     at: float
     stage: str = ""
+    until: float = inf
 
     def to_json(self) -> dict[str, Any]:
         """A dict for `json.dumps`."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from heapq import heapify, heappop, heappush
 from math import inf
 from types import MappingProxyType
@@ -11,10 +11,21 @@ from types import MappingProxyType
 from penstock.errors import PenstockError
 from penstock.scheduling.consumption import All, Consumption
 from penstock.scheduling.decisions import Choice, Decision, Grant, Hold, count
-from penstock.scheduling.policies import Policy
+from penstock.scheduling.laxity import Cut, cut_for_urgent, cut_to_grain, turn_seconds
+from penstock.scheduling.policies import ContextPolicy, Policy
 from penstock.scheduling.stage_view import StageView
 
 _ALL = All()
+Entry = tuple[bool, float, float, str, int]
+"""Whether it is deferred, its priority, since when it waits, its name, and which of its versions it is."""
+
+
+@dataclass(slots=True)
+class CutCount:
+    """Turns that were cut for another stage, and those of them that took longer than was predicted."""
+
+    made: int = 0
+    overran: int = 0
 
 
 class SchedulingError(PenstockError):
@@ -32,12 +43,29 @@ class Scheduler:
     place: while it needs more slots than are free nobody overtakes it, so that a wide stage cannot
     starve; the slots it waits for stay free meanwhile. One that needs more than the pool gets the whole pool.
     Equal calls give equal decisions. Not safe for threads: the caller locks.
+
+    A stage that has waited for `patience_seconds` goes before all that have waited less. So, among N stages
+    with turns of at most T seconds on one slot each, none waits longer than patience + N * T.
+    A turn is predicted to take `grain_seconds` at most, and the rest of its rows queue again.
     """
 
-    def __init__(self, policy: Policy, slots: int, consumption: Consumption = _ALL) -> None:
+    def __init__(
+        self,
+        policy: Policy,
+        slots: int,
+        consumption: Consumption = _ALL,
+        *,
+        patience_seconds: float = inf,
+        grain_seconds: float = inf,
+    ) -> None:
         self._policy = policy
         self._consumption = consumption
+        self._patience = patience_seconds
+        self._grain = grain_seconds
         self._slots = _checked_slots(slots)
+        self._expected_ends: dict[str, float] = {}
+        self._kept_free: dict[str, float] = {}  # turns that were cut, and when they must end
+        self.cuts = CutCount()
         self._used = 0
         self._now = -inf
         self._running: dict[str, int] = {}
@@ -46,7 +74,8 @@ class Scheduler:
         self._waiting: dict[str, tuple[int, StageView]] = {}
         # Replaced and withdrawn entries stay in the heap until they come up or outnumber the others;
         # an entry counts only while its version is the one in `_waiting`.
-        self._heap: list[tuple[float, float, str, int]] = []
+        self._heap: list[Entry] = []
+        self._by_age: list[tuple[float, str, int]] = []
         self._version = 0
 
     @property
@@ -96,7 +125,8 @@ class Scheduler:
     def next(self, now: float) -> Decision:
         """Grants the next turn and takes its slots, or says why none is granted. Call it until it holds."""
         self._now = max(self._now, now)
-        view = self._first()
+        starved = self._starved(now)
+        view = starved or self._first()
         if view is None:
             return Hold("no stage waits", now)
         free = self.free_slots
@@ -104,13 +134,38 @@ class Scheduler:
         if needed > free:
             are = "is" if free == 1 else "are"
             return Hold(f"needs {count(needed, 'slot')}, {free} of {self._slots} {are} free", now, view.name)
-        heappop(self._heap)
+        cut = self._sized(view, now, needed)
+        if cut.rows == 0 and view.rows_waiting and starved is None:
+            reason = f"its turn would not end before {cut.urgent} must start: a slot stays free for that"
+            return Hold(reason, now, view.name, until=cut.end_by)
+        return self._granted(view, cut, needed, starved is not None)
+
+    def _granted(self, view: StageView, cut: Cut, needed: int, starved: bool) -> Grant:
+        now, free = self._now, self.free_slots
+        rows = cut.rows or (cut_to_grain(view, self._wanted(view), self._grain) if view.rows_waiting else 0)
         del self._waiting[view.name]
         self._running[view.name] = needed
         self._used += needed
+        self._expected_ends[view.name] = now + turn_seconds(view, rows)
+        if cut.end_by < inf and cut.rows:
+            self._kept_free[view.name] = cut.end_by
+            self.cuts.made += 1
         waited = max(now - view.ready_since, 0.0)
-        why = Choice(self._policy, view, waited, free, self._slots)
-        return Grant(view.name, self._consumption.rows(view), needed, now, waited, why)
+        why = Choice(self._policy, view, waited, free, self._slots, cut.urgent if cut.rows else "", starved)
+        return Grant(view.name, rows, needed, now, waited, why)
+
+    def _wanted(self, view: StageView) -> int:
+        rows = self._consumption.rows(view)
+        return rows if view.rows_next is None else min(rows, view.rows_next)
+
+    def _sized(self, view: StageView, now: float, needed: int) -> Cut:
+        """The rows of a turn: what consumption wants, cut to the grain and for whoever must start soon."""
+        rows = cut_to_grain(view, self._wanted(view), self._grain) if view.rows_waiting else 0
+        if not rows or not getattr(self._policy, "by_deadline", False):
+            return Cut(rows)
+        others = [other for _, other in self._waiting.values() if other is not view]
+        ends = [now] * (self.free_slots - needed) + sorted(self._expected_ends.values())
+        return cut_for_urgent(view, rows, now, others, ends)
 
     def finished(self, name: str, now: float) -> None:
         """The stage's turn has ended, well or badly: its slots are free, and it may wait again."""
@@ -121,6 +176,9 @@ class Scheduler:
             )
         self._now = max(self._now, now)
         self._used -= self._running.pop(name)
+        self._expected_ends.pop(name, None)
+        if now > self._kept_free.pop(name, inf):
+            self.cuts.overran += 1
         self._turn_ends[name] = now
         view = self._during_turn.pop(name, None)
         if view is not None:
@@ -150,35 +208,50 @@ class Scheduler:
         self._version += 1
         self._waiting[view.name] = (self._version, view)
         heappush(self._heap, entry)
+        if self._patience < inf:
+            heappush(self._by_age, (view.ready_since, view.name, self._version))
         self._compact()
 
-    def _entry(self, policy: Policy, view: StageView, version: int) -> tuple[float, float, str, int]:
+    def _entry(self, policy: Policy, view: StageView, version: int) -> Entry:
         priority = policy.priority(view, max(self._now, view.ready_since))
         if priority != priority:
             raise SchedulingError(
                 view.name,
                 f"{policy} must give stage {view.name!r} a number, got nan: it has no place in line",
             )
-        return priority, view.ready_since, view.name, version
+        deferred = view.context is not None and view.context.deferred and isinstance(policy, ContextPolicy)
+        return deferred, priority, view.ready_since, view.name, version
 
     def _first(self) -> StageView | None:
         while self._heap:
-            _, _, name, version = self._heap[0]
-            current = self._waiting.get(name)
-            if current is not None and current[0] == version:
-                return current[1]
+            *_, name, version = self._heap[0]
+            if self._is_current(name, version):
+                return self._waiting[name][1]
             heappop(self._heap)
         return None
 
-    def _compact(self) -> None:
-        """Keeps the heap below three times the waiting stages, at a constant average cost."""
-        if len(self._heap) > 3 * len(self._waiting):
-            self._heap = [entry for entry in self._heap if self._is_current(entry)]
-            heapify(self._heap)
+    def _starved(self, now: float) -> StageView | None:
+        """The stage that has waited longest, if that is longer than patience lasts."""
+        while self._by_age:
+            since, name, version = self._by_age[0]
+            if self._is_current(name, version):
+                return self._waiting[name][1] if now - since >= self._patience else None
+            heappop(self._by_age)
+        return None
 
-    def _is_current(self, entry: tuple[float, float, str, int]) -> bool:
-        current = self._waiting.get(entry[2])
-        return current is not None and current[0] == entry[3]
+    def _compact(self) -> None:
+        """Keeps the heaps below three times the waiting stages, at a constant average cost."""
+        most = 3 * len(self._waiting)
+        if len(self._heap) > most:
+            self._heap = [entry for entry in self._heap if self._is_current(*entry[-2:])]
+            heapify(self._heap)
+        if len(self._by_age) > most:
+            self._by_age = [entry for entry in self._by_age if self._is_current(*entry[-2:])]
+            heapify(self._by_age)
+
+    def _is_current(self, name: str, version: int) -> bool:
+        current = self._waiting.get(name)
+        return current is not None and current[0] == version
 
 
 def _checked_slots(slots: int) -> int:

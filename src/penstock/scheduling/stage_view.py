@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import inf
 
 from penstock.errors import PenstockError
+from penstock.scheduling.contexts import PriorityContext
 
 
 class StageViewError(PenstockError):
@@ -26,6 +28,10 @@ class StageView:
     `depth` is the number of stages its rows still have before them. The last three are learned while
     it runs: seconds of turn for a row taken, rows out per row in, and the slope of its progress chart
     (`measure.chain`); `seconds_per_row` and `steepness` are 0 while they are not known.
+
+    `context` is that of its next message, `rows_next` the rows that belong to the next turn, None for all.
+    A turn of n rows on its slots takes `fixed_seconds` + `row_seconds` * n, and must start by
+    `start_deadline` to be in time.
     """
 
     name: str
@@ -40,6 +46,11 @@ class StageView:
     seconds_per_row: float = 0.0
     selectivity: float = 1.0
     steepness: float = 0.0
+    context: PriorityContext | None = None
+    rows_next: int | None = None
+    fixed_seconds: float = 0.0
+    row_seconds: float = 0.0
+    start_deadline: float = inf
 
     def __post_init__(self) -> None:
         if self.slots < 1:

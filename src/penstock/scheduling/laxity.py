@@ -1,0 +1,79 @@
+"""Turn sizing by laxity: a patient turn, which nothing interrupts, ends before an urgent one must start."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from math import floor, inf
+
+from penstock.scheduling.stage_view import StageView
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """How many rows a turn may take, 0 if no number makes sense; it must end by `end_by`, for `urgent`."""
+
+    rows: int
+    end_by: float = inf
+    urgent: str = ""
+
+
+def turn_seconds(stage: StageView, rows: int) -> float:
+    """C(n, k), as far as the stage's profile can tell."""
+    return stage.fixed_seconds + stage.row_seconds * rows / stage.slots
+
+
+def rows_within(stage: StageView, rows: int, seconds: float) -> int:
+    """As many of `rows` as are done in `seconds`, none if not even a turn without rows is.
+
+    >>> stage = StageView("s", "p", 1000, 0.0, 0.0, fixed_seconds=0.1, row_seconds=0.001)
+    >>> rows_within(stage, 1000, 0.6), rows_within(stage, 1000, 0.05)
+    (500, 0)
+    """
+    if seconds < stage.fixed_seconds:
+        return 0
+    if stage.row_seconds <= 0.0:
+        return rows
+    return min(rows, floor(stage.slots * (seconds - stage.fixed_seconds) / stage.row_seconds + 1e-9))
+
+
+def cut_to_grain(stage: StageView, rows: int, grain_seconds: float) -> int:
+    """At most a grain of predicted time; the rest queues again. A turn whose fixed cost is most of the grain
+    takes as many rows as double it, or it would never get anywhere."""
+    if turn_seconds(stage, rows) <= grain_seconds:
+        return rows
+    return max(rows_within(stage, rows, grain_seconds), sensible_rows(stage, rows))
+
+
+def sensible_rows(stage: StageView, rows: int) -> int:
+    """The least a turn should take: rows that cost as much as the turn does without any, or all there are."""
+    if stage.row_seconds <= 0.0:
+        return rows
+    return min(rows, max(floor(stage.slots * stage.fixed_seconds / stage.row_seconds), 1))
+
+
+def cut_for_urgent(
+    stage: StageView,
+    rows: int,
+    now: float,
+    others: Iterable[StageView],
+    ends: Sequence[float],
+) -> Cut:
+    """`rows`, or as many as end before another stage must start that no other slot will be free for.
+
+    `ends` are the times at which the other slots are free, now for one that is.
+    """
+    end = now + turn_seconds(stage, rows)
+    urgent = sorted(
+        (other.start_deadline, other.name)
+        for other in others
+        if now < other.start_deadline < end and other.start_deadline < stage.start_deadline
+    )
+    if not urgent:
+        return Cut(rows)
+    free = sum(each <= urgent[0][0] for each in ends)
+    if free >= len(urgent):
+        return Cut(rows)
+    start, name = urgent[free]
+    fitting = rows_within(stage, rows, start - now)
+    return Cut(fitting if fitting >= sensible_rows(stage, rows) else 0, start, name)

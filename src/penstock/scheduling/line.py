@@ -1,0 +1,158 @@
+"""The messages that wait at a stage, by their local priority: the lower level of Cameo's structure."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from collections.abc import Hashable
+from dataclasses import dataclass, replace
+from math import floor
+
+from penstock.scheduling.contexts import Frontier, Message, PriorityContext, ReplyContext, Target, transform
+from penstock.scheduling.policies import ContextPolicy
+from penstock.scheduling.progress import ProgressMap, Sources
+
+
+@dataclass(frozen=True, slots=True)
+class WindowSpan:
+    """The window of a stage: its step, and how long after its end rows may still come."""
+
+    slide_seconds: float
+    delay_seconds: float = 0.0
+
+
+@dataclass(slots=True)
+class _Entry:
+    message: Message
+    upstream: PriorityContext | None
+    context: PriorityContext
+    place: tuple[float, int]
+    rows: int
+
+
+class Line:
+    """Converts the contexts of a stage's messages and knows which of them is next. Not safe for threads."""
+
+    def __init__(
+        self,
+        policy: ContextPolicy,
+        target: Target,
+        *,
+        window: WindowSpan | None = None,
+        sources: Sources | None = None,
+        ingestion: bool = False,
+    ) -> None:
+        self._policy = policy
+        self._target = target
+        self._window = window
+        self.sources = sources or Sources()
+        self._times = ProgressMap(ingestion=ingestion)
+        self._entries: dict[Hashable, _Entry] = {}
+        self._order: list[tuple[tuple[float, int], Hashable]] = []
+        self._count = 0
+        self._second = (0, 0)
+        self.reply = ReplyContext()
+
+    @property
+    def policy(self) -> ContextPolicy:
+        return self._policy
+
+    def follow(self, policy: ContextPolicy) -> None:
+        """Goes on under another policy: what waits is put in order anew."""
+        self._policy = policy
+        for entry in self._entries.values():
+            entry.context = self._converted(entry.message, entry.upstream, self._target)
+            entry.place = (entry.context.pri_local, entry.place[1])
+        self._order = sorted((entry.place, key) for key, entry in self._entries.items())
+
+    def arrive(self, key: Hashable, message: Message, upstream: PriorityContext | None = None) -> None:
+        """A message has come; `upstream` is the context it was sent with, None at a source."""
+        message = replace(message, rows_before=self._rows_before(message))
+        if message.progress is not None:
+            self.sources.arrive(message.source, message.progress, message.time)
+            reached = self.sources.arrived(message.time)
+            if reached is not None:
+                self._times.update(reached, message.time)
+        context = self._converted(message, upstream, self._target)
+        self._count += 1
+        entry = _Entry(message, upstream, context, (context.pri_local, self._count), message.rows)
+        self._entries[key] = entry
+        insort(self._order, (entry.place, key), key=lambda item: item[0])
+
+    def _rows_before(self, message: Message) -> int:
+        second, rows = self._second
+        now = floor(message.time)
+        before = rows if now == second else 0
+        self._second = (now, before + message.rows)
+        return before
+
+    def take(self, key: Hashable, rows: int) -> PriorityContext | None:
+        """The stage takes rows of a message; the context they came with."""
+        entry = self._entries.get(key)
+        if entry is None:
+            return None
+        entry.rows -= rows
+        if entry.rows <= 0:
+            del self._entries[key]
+            place = bisect_left(self._order, entry.place, key=lambda item: item[0])
+            del self._order[place]
+            if entry.message.progress is not None:
+                self.sources.take(entry.message.source, entry.message.progress)
+        return entry.context
+
+    def place_of(self, key: Hashable) -> tuple[float, int]:
+        """Where a message stands; one that is not known stands first."""
+        entry = self._entries.get(key)
+        return entry.place if entry is not None else (float("-inf"), 0)
+
+    @property
+    def rows_next(self) -> int | None:
+        """Rows that belong to the next turn by the policy; None for all that wait."""
+        if self._policy.portion == float("inf") or not self._order:
+            return None
+        first = self._entries[self._order[0][1]].context
+        rows = 0
+        for _, key in self._order:
+            entry = self._entries[key]
+            apart = entry.context.pri_global - first.pri_global
+            if entry.context.deferred != first.deferred or apart > self._policy.portion:
+                break
+            rows += entry.rows
+        return rows
+
+    def next_context(self, cost_seconds: float, now: float) -> PriorityContext | None:
+        """That of the next message, with what a turn of all that waits would cost; None if none waits."""
+        if not self._order:
+            return None
+        entry = self._entries[self._order[0][1]]
+        reply = replace(self.reply, cost_seconds=cost_seconds)
+        target = replace(self._target, reply=reply, frontier=self._frontier(entry.message, now))
+        return self._converted(entry.message, entry.upstream, target)
+
+    def context_of(self, message: Message, cost_seconds: float, frontier: Frontier | None) -> PriorityContext:
+        """That of work that comes in no message: a flush, or rows that Spark reads itself."""
+        reply = replace(self.reply, cost_seconds=cost_seconds)
+        return self._policy.at_source(message, replace(self._target, reply=reply, frontier=frontier))
+
+    def _converted(
+        self, message: Message, upstream: PriorityContext | None, target: Target
+    ) -> PriorityContext:
+        if upstream is None:
+            return self._policy.at_source(message, target)
+        return self._policy.at_operator(upstream, message, target)
+
+    def _frontier(self, first: Message, now: float) -> Frontier | None:
+        """The next window to be completed: the first that ends after what the stage has closed."""
+        if self._window is None or first.progress is None:
+            return None
+        slide, delay = self._window.slide_seconds, self._window.delay_seconds
+        taken = self.sources.taken(now)
+        closed = first.progress if taken is None else min(taken, first.progress)
+        needed = transform(closed - delay, slide) + delay
+        self.sources.forget_below(needed)
+        if (at := self.sources.completed_at(needed)) is not None:
+            return Frontier(needed, at, complete=True)
+        arrived = self.sources.arrived(now)
+        if arrived is not None and arrived >= needed:
+            # By the silence of a source, not by a row.
+            return Frontier(needed, now, complete=True)
+        return Frontier(needed, self._times.time_of(needed), complete=False)

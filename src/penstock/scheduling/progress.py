@@ -1,0 +1,122 @@
+"""From stream progress to time: when a frontier will be there, and when it was."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import deque
+from math import inf
+
+IDLE_SECONDS = 10.0
+KEPT = 64
+
+
+class ProgressMap:
+    """When a logical time will be observed: a running linear fit over the last progresses seen (PROGRESSMAP).
+
+    With `ingestion` logical time is the time of arrival, and nothing is fitted.
+
+    >>> known = ProgressMap()
+    >>> for second in range(5): known.update(progress=second, time=second + 2.0)
+    >>> known.time_of(11.0)
+    13.0
+    """
+
+    def __init__(self, *, ingestion: bool = False) -> None:
+        self._ingestion = ingestion
+        self._seen: deque[tuple[float, float]] = deque(maxlen=KEPT)
+
+    def update(self, progress: float, time: float) -> None:
+        if not self._ingestion and (not self._seen or progress > self._seen[-1][0]):
+            self._seen.append((progress, time))
+
+    def time_of(self, progress: float) -> float | None:
+        """None while too little was seen, or where time runs backwards as progress goes on."""
+        if self._ingestion:
+            return progress
+        if len(self._seen) < 2:
+            return None
+        # Counted from the first: epoch seconds squared leave no digits for milliseconds.
+        p0, t0 = self._seen[0]
+        n = len(self._seen)
+        mean_p = sum(p - p0 for p, _ in self._seen) / n
+        mean_t = sum(t - t0 for _, t in self._seen) / n
+        spread = sum((p - p0 - mean_p) ** 2 for p, _ in self._seen)
+        slope = sum((p - p0 - mean_p) * (t - t0 - mean_t) for p, t in self._seen) / spread
+        return t0 + mean_t + slope * (progress - p0 - mean_p) if slope > 0.0 else None
+
+
+class Sources:
+    """How far the sources of a queue have come; a source that is silent for long is not waited for.
+
+    `expected` sources must have been seen before there is a frontier, or the silence must have passed.
+    What has arrived and what the stage has taken are kept apart: a window may be closed only over rows
+    that were taken. Not safe for threads.
+    """
+
+    def __init__(self, expected: int = 0, idle_seconds: float = IDLE_SECONDS) -> None:
+        self._expected = expected
+        self._idle_seconds = idle_seconds
+        self._arrived: dict[str, float] = {}
+        self._taken: dict[str, float] = {}
+        self._last: dict[str, float] = {}
+        self._first_at = inf
+        self._steps: list[tuple[float, float]] = []
+
+    def arrive(self, source: str, progress: float, at: float) -> None:
+        """Rows of a source up to `progress` came at `at`; they wait."""
+        self._first_at = min(self._first_at, at)
+        self._last[source] = max(at, self._last.get(source, -inf))
+        self._arrived[source] = max(progress, self._arrived.get(source, -inf))
+        frontier = self.arrived(at)
+        # A source that is new, or back again, may be behind.
+        while frontier is not None and self._steps and self._steps[-1][0] > frontier:
+            self._steps.pop()
+        if frontier is not None and (not self._steps or frontier > self._steps[-1][0]):
+            self._steps.append((frontier, at))
+
+    def take(self, source: str, progress: float) -> None:
+        """The stage has taken rows of a source up to `progress`."""
+        self._taken[source] = max(progress, self._taken.get(source, -inf))
+
+    def arrived(self, now: float) -> float | None:
+        """The least progress of what has arrived, over the sources that count; None while it is not known."""
+        return self._least(self._arrived, now)
+
+    def taken(self, now: float) -> float | None:
+        """The same for what was taken. A source whose rows wait counts, however long it has been silent."""
+        if not self._taken:
+            return None
+        return self._least({name: self._taken.get(name, -inf) for name in self._arrived}, now)
+
+    def _least(self, known: dict[str, float], now: float) -> float | None:
+        if len(self._arrived) < self._expected and now - self._first_at < self._idle_seconds:
+            return None
+        active = [value for name, value in known.items() if self._counts(name, now)]
+        least = min(active or known.values(), default=None)
+        return None if least is None or least == -inf else least
+
+    def _counts(self, source: str, now: float) -> bool:
+        waits = self._taken.get(source, -inf) < self._arrived[source]
+        return waits or now - self._last[source] < self._idle_seconds
+
+    def completed_at(self, progress: float) -> float | None:
+        """When the frontier of what arrived reached `progress`; None if it has not, or is forgotten."""
+        place = bisect_left(self._steps, (progress, -inf))
+        return self._steps[place][1] if place < len(self._steps) else None
+
+    def forget_below(self, progress: float) -> None:
+        """Nobody asks any more when a frontier below `progress` was complete."""
+        place = bisect_left(self._steps, (progress, -inf))
+        if place > KEPT:
+            del self._steps[:place]
+
+    def to_json(self) -> dict[str, float]:
+        """What was taken of each source: enough to go on after a restart."""
+        return dict(self._taken)
+
+    def restore(self, taken: dict[str, float], now: float) -> None:
+        for source, progress in taken.items():
+            self._arrived[source] = self._taken[source] = progress
+            self._last[source] = now
+        if taken:
+            self._first_at = now

@@ -1,0 +1,144 @@
+from dataclasses import replace
+from math import inf
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from penstock.scheduling import Fifo, Grant, Hold, Llf, Scheduler, StageView
+from penstock.scheduling.contexts import PriorityContext
+from penstock.scheduling.laxity import cut_for_urgent, cut_to_grain, turn_seconds
+
+BULK = StageView(
+    "bulk", "p", 100_000, 0.0, 0.0, fixed_seconds=0.05, row_seconds=1e-5, start_deadline=7200.0,
+    context=PriorityContext("b", 0.0, 7200.0, 0.0, 0.0, 7200.0),
+)  # fmt: skip
+
+
+def urgent(start: float, name: str = "urgent", deferred: bool = True) -> StageView:
+    context = PriorityContext(name, 0.0, start, 0.0, start - 0.7, 0.8, deferred)
+    return StageView(name, "q", 10, 0.0, 0.0, fixed_seconds=0.05, start_deadline=start, context=context)
+
+
+def test_a_patient_turn_ends_before_an_urgent_one_must_start() -> None:
+    cut = cut_for_urgent(BULK, 100_000, 0.0, [urgent(0.55)], ends=[])
+    assert cut.rows == 50_000
+    assert (cut.urgent, cut.end_by) == ("urgent", 0.55)
+    assert turn_seconds(BULK, cut.rows) == pytest.approx(0.55)
+
+
+def test_it_is_not_cut_where_another_slot_is_free_by_then() -> None:
+    assert cut_for_urgent(BULK, 100_000, 0.0, [urgent(0.55)], ends=[0.5]).rows == 100_000
+    assert cut_for_urgent(BULK, 100_000, 0.0, [urgent(0.55)], ends=[0.6]).rows == 50_000
+    both = [urgent(0.55, "one"), urgent(0.75, "two")]
+    cut = cut_for_urgent(BULK, 100_000, 0.0, both, ends=[0.5])
+    assert (cut.rows, cut.urgent) == (70_000, "two")
+
+
+def test_no_turn_is_cut_to_less_than_makes_sense() -> None:
+    assert cut_for_urgent(BULK, 100_000, 0.0, [urgent(0.09)], ends=[]).rows == 0
+    assert cut_for_urgent(BULK, 1_000, 0.0, [urgent(0.09)], ends=[]).rows == 1_000
+
+
+def test_one_that_is_more_urgent_itself_is_not_cut() -> None:
+    hurried = replace(BULK, start_deadline=0.1)
+    assert cut_for_urgent(hurried, 100_000, 0.0, [urgent(0.55)], ends=[]).rows == 100_000
+
+
+def test_a_grain_cuts_a_turn_but_lets_it_get_somewhere() -> None:
+    assert cut_to_grain(BULK, 100_000, 0.25) == 20_000
+    assert cut_to_grain(BULK, 100_000, inf) == 100_000
+    assert cut_to_grain(BULK, 100_000, 0.01) == 5_000
+
+
+def test_the_scheduler_cuts_holds_and_counts_what_overran() -> None:
+    scheduler = Scheduler(Llf(), slots=1)
+    scheduler.wait(BULK)
+    scheduler.wait(urgent(0.55))
+    granted = scheduler.next(0.0)
+    assert isinstance(granted, Grant)
+    assert (granted.stage, granted.rows) == ("bulk", 50_000)
+    assert "cut so that urgent can start in time" in granted.reason
+    scheduler.finished("bulk", 0.6)
+    assert (scheduler.cuts.made, scheduler.cuts.overran) == (1, 1)
+
+
+def test_a_slot_stays_free_for_an_urgent_stage_where_no_sensible_turn_fits() -> None:
+    scheduler = Scheduler(Llf(), slots=1, patience_seconds=30.0)
+    scheduler.wait(BULK)
+    scheduler.wait(urgent(0.09))
+    held = scheduler.next(0.0)
+    assert isinstance(held, Hold)
+    assert held.until == 0.09
+    # Unless the patient one has waited too long.
+    scheduler.wait(replace(urgent(30.08), ready_since=30.0))
+    granted = scheduler.next(30.0)
+    assert isinstance(granted, Grant)
+    assert granted.stage == "bulk"
+    assert "its patience was over" in granted.reason
+
+
+def test_work_for_a_window_that_is_not_complete_waits_while_other_work_can_run() -> None:
+    scheduler = Scheduler(Llf(), slots=1)
+    scheduler.wait(urgent(5.0, "window", deferred=True))
+    scheduler.wait(replace(BULK, rows_waiting=10))
+    first, second = scheduler.next(1.0), None
+    assert isinstance(first, Grant)
+    assert first.stage == "bulk"
+    scheduler.finished("bulk", 1.1)
+    second = scheduler.next(1.1)
+    assert isinstance(second, Grant)
+    assert second.stage == "window"
+
+
+@given(
+    turns=st.lists(st.floats(0.05, 2.0), min_size=2, max_size=8),
+    patience=st.floats(1.0, 20.0),
+    slots=st.integers(1, 3),
+)
+def test_no_stage_waits_longer_than_the_bound_under_overload(
+    turns: list[float], patience: float, slots: int
+) -> None:
+    """All stages always have rows, and one has by far the latest deadline."""
+    scheduler = Scheduler(Llf(), slots=slots, patience_seconds=patience)
+    bound = patience + len(turns) * max(turns)
+
+    def again(number: int, now: float) -> StageView:
+        due = now - 100.0 if number else now + 1e6
+        context = PriorityContext(str(number), 0.0, due, 0.0, now, 0.8)
+        return StageView(str(number), "p", 10, ready_since=now, oldest_arrival=now, context=context)
+
+    for number in range(len(turns)):
+        scheduler.wait(again(number, 0.0))
+    now, running, waited = 0.0, {}, []
+    for _ in range(300):
+        while isinstance(granted := scheduler.next(now), Grant):
+            running[granted.stage] = now + turns[int(granted.stage)]
+            waited.append(granted.waited_seconds)
+        name = min(running, key=lambda each: running[each])
+        now = running.pop(name)
+        scheduler.finished(name, now)
+        scheduler.wait(again(int(name), now))
+    assert max(waited) <= bound
+
+
+def test_without_patience_the_latest_deadline_waits_for_ever() -> None:
+    """What the bound is there for."""
+    scheduler = Scheduler(Llf(), slots=1)
+    scheduler.wait(replace(BULK, start_deadline=inf))
+    for turn in range(100):
+        context = PriorityContext("u", 0.0, -1.0, 0.0, 0.0, 0.8)
+        scheduler.wait(replace(urgent(1.0), context=context, start_deadline=-1.0))
+        granted = scheduler.next(float(turn))
+        assert isinstance(granted, Grant)
+        assert granted.stage == "urgent"
+        scheduler.finished("urgent", float(turn))
+
+
+def test_policies_without_contexts_take_no_notice_of_them() -> None:
+    scheduler = Scheduler(Fifo(), slots=1)
+    scheduler.wait(replace(urgent(5.0), ready_since=1.0))
+    scheduler.wait(replace(BULK, ready_since=2.0))
+    granted = scheduler.next(3.0)
+    assert isinstance(granted, Grant)
+    assert granted.stage == "urgent"

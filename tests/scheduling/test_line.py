@@ -1,0 +1,165 @@
+from math import inf
+
+import pytest
+
+from penstock.scheduling.contexts import Message, PriorityContext, ReplyContext, Target
+from penstock.scheduling.line import Line, WindowSpan
+from penstock.scheduling.policies import Edf, Llf, Sjf, TokenShare
+
+EPOCH = 1_800_000_000.0
+URGENT = Target("s", "ads", latency_seconds=0.8)
+
+
+def second(number: int, source: str = "a", late: float = 0.05) -> Message:
+    """The rows of one second, which arrive a moment after it."""
+    return Message(f"{source}{number}", 100, EPOCH + number + 1 + late, EPOCH + number + 0.999, source)
+
+
+def windowed(policy: Llf | None = None, slide: float = 10.0) -> Line:
+    target = Target("s", "ads", latency_seconds=0.8, slide_seconds=slide)
+    return Line(policy or Llf(), target, window=WindowSpan(slide))
+
+
+def next_of(line: Line, cost: float = 0.1, now: float = EPOCH) -> PriorityContext:
+    context = line.next_context(cost, now)
+    assert context is not None
+    return context
+
+
+def test_a_regular_message_must_start_early_enough_for_itself_and_the_path_below() -> None:
+    line = Line(Llf(), URGENT)
+    line.reply = ReplyContext(path_seconds=0.25)
+    line.arrive("x", Message("x", 10, time=EPOCH))
+    assert next_of(line, cost=0.1).pri_global == pytest.approx(EPOCH + 0.8 - 0.1 - 0.25)
+
+
+@pytest.mark.parametrize(("policy", "deadline"), [(Edf(), EPOCH + 0.8 - 0.25), (Sjf(), 0.1)])
+def test_the_kin_of_least_laxity_leave_costs_or_deadlines_out(policy: Llf, deadline: float) -> None:
+    line = Line(policy, URGENT)
+    line.reply = ReplyContext(path_seconds=0.25)
+    line.arrive("x", Message("x", 10, time=EPOCH))
+    assert next_of(line, cost=0.1).pri_global == pytest.approx(deadline)
+
+
+def test_a_window_that_is_not_complete_waits_until_its_frontier_is_expected() -> None:
+    line = windowed()
+    for number in range(3):
+        line.arrive(number, second(number))
+    context = next_of(line)
+    assert context.deferred
+    # Rows come 51 ms after their event time: those of second 10.0 are expected at 10.051.
+    assert context.pri_global == pytest.approx(EPOCH + 10.051 + 0.8 - 0.1, abs=1e-3)
+    assert context.progress == EPOCH + 10
+
+
+def test_a_window_that_is_complete_is_due_from_the_arrival_that_completed_it() -> None:
+    line = windowed()
+    for number in range(12):
+        line.arrive(number, second(number))
+    context = next_of(line)
+    assert not context.deferred
+    # The first row at or after 10.0 came with the rows of second 10, at 11.05.
+    assert context.pri_global == pytest.approx(EPOCH + 11.05 + 0.8 - 0.1)
+
+
+def test_rows_already_taken_still_wait_for_their_window() -> None:
+    line = windowed()
+    for number in range(10):
+        line.arrive(number, second(number))
+        line.take(number, 100)
+    line.arrive(10, second(10))
+    context = next_of(line)
+    assert not context.deferred
+    assert context.time == pytest.approx(EPOCH + 11.05)
+    line.take(10, 100)
+    line.arrive(11, second(11))
+    assert next_of(line).deferred
+
+
+def test_without_semantics_a_window_is_due_like_any_other_stage() -> None:
+    line = windowed(Llf(semantics=False))
+    line.arrive(0, second(0))
+    line.arrive(1, second(1))
+    context = next_of(line)
+    assert not context.deferred
+    assert context.pri_global == pytest.approx(EPOCH + 1.05 + 0.8 - 0.1)
+
+
+def test_a_window_waits_for_all_its_sources() -> None:
+    line = windowed()
+    for number in range(12):
+        line.arrive(("fast", number), second(number, "fast"))
+    for number in range(4):
+        line.arrive(("slow", number), second(number, "slow", late=8.0))
+    assert next_of(line, now=EPOCH + 12).deferred
+    for number in range(4, 11):
+        line.arrive(("slow", number), second(number, "slow", late=8.0))
+    context = next_of(line, now=EPOCH + 19)
+    assert not context.deferred
+    assert context.time == pytest.approx(EPOCH + 19.0)
+
+
+def test_errors_of_costs_are_drawn_once_for_a_message() -> None:
+    line = Line(Llf(cost_error_seconds=0.1), URGENT)
+    line.arrive("x", Message("x", 10, time=EPOCH))
+    first = next_of(line).pri_global
+    assert next_of(line).pri_global == first
+    assert first != pytest.approx(EPOCH + 0.7, abs=1e-6)
+    assert abs(first - EPOCH - 0.7) < 0.5
+
+
+def test_the_next_message_is_the_one_with_the_least_progress() -> None:
+    line = Line(Llf(), URGENT)
+    line.arrive("late", Message("late", 10, time=EPOCH, progress=EPOCH + 5))
+    line.arrive("early", Message("early", 10, time=EPOCH + 1, progress=EPOCH + 2))
+    assert next_of(line).id == "early"
+    assert line.place_of("early") < line.place_of("late")
+    line.take("early", 4)
+    assert next_of(line).id == "early"
+    line.take("early", 6)
+    assert next_of(line).id == "late"
+    line.take("late", 10)
+    assert line.next_context(0.1, EPOCH) is None
+
+
+def test_tokens_are_stamped_evenly_and_what_is_over_the_share_has_none() -> None:
+    target = Target("s", "ads", share=0.4)
+    line = Line(TokenShare(rows_per_second=1000, portion_seconds=0.3), target)
+    stamps = []
+    for number in range(6):
+        context = line.arrive(number, Message(str(number), 100, time=EPOCH + number / 10))
+        context = line.take(number, 0)
+        assert context is not None
+        stamps.append(None if context.deferred else context.pri_global - EPOCH)
+    assert stamps[:4] == [0.0, 0.25, 0.5, 0.75]
+    assert stamps[4:] == [None, None]
+    # A turn takes what is stamped within 0.3 s of the first.
+    assert line.rows_next == 200
+
+
+def test_tokens_come_back_with_the_next_second_and_go_on_with_the_data() -> None:
+    policy = TokenShare(rows_per_second=1000)
+    line = Line(policy, Target("s", "ads", share=0.1))
+    line.arrive(0, Message("0", 500, time=EPOCH))
+    line.arrive(1, Message("1", 500, time=EPOCH + 0.5))
+    line.arrive(2, Message("2", 500, time=EPOCH + 1.5))
+    contexts = [line.take(number, 500) for number in range(3)]
+    assert [each.deferred for each in contexts if each] == [False, True, False]
+    below = Line(policy, Target("t", "ads", share=0.1))
+    below.arrive("x", Message("x", 5, time=EPOCH + 9), upstream=contexts[1])
+    assert next_of(below).deferred
+    assert next_of(below).pri_local == EPOCH
+
+
+def test_a_policy_may_be_changed_while_messages_wait() -> None:
+    line = Line(Llf(), URGENT)
+    line.arrive("a", Message("a", 10, time=EPOCH, progress=EPOCH + 5))
+    line.arrive("b", Message("b", 10, time=EPOCH + 1, progress=EPOCH + 2))
+    line.follow(TokenShare(rows_per_second=10))
+    assert next_of(line).id == "a"
+    assert line.policy.portion < inf
+
+
+def test_a_context_survives_being_stored() -> None:
+    context = PriorityContext("m", 1.0, 2.5, 3.0, 4.0, 0.8, True, {"token": 7.0})
+    assert PriorityContext.from_json(context.to_json()) == context

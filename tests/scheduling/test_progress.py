@@ -1,0 +1,116 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from penstock.scheduling.contexts import transform
+from penstock.scheduling.progress import ProgressMap, Sources
+
+EPOCH = 1.8e9
+
+
+@given(p=st.floats(EPOCH, EPOCH + 1e5), slide=st.sampled_from([0.5, 1.0, 5.0, 10.0, 60.0]))
+def test_the_frontier_is_the_first_step_of_the_window_after_a_message(p: float, slide: float) -> None:
+    frontier = transform(p, slide)
+    assert frontier > p
+    assert frontier - p <= slide
+    assert frontier % slide == pytest.approx(0.0, abs=1e-6)
+
+
+def test_a_message_of_a_stage_with_steps_as_long_triggers_at_once() -> None:
+    assert transform(20.0, 10.0, upstream_slide=10.0) == 20.0
+    assert transform(20.0, 10.0, upstream_slide=1.0) == 30.0
+
+
+@given(
+    delay=st.floats(0.0, 100.0), speed=st.floats(0.2, 5.0), ahead=st.floats(0.1, 100.0), n=st.integers(2, 80)
+)
+def test_event_time_is_mapped_by_the_line_it_has_followed(
+    delay: float, speed: float, ahead: float, n: int
+) -> None:
+    known = ProgressMap()
+    for second in range(n):
+        known.update(EPOCH + second, EPOCH + delay + second * speed)
+    expected = EPOCH + delay + (n - 1 + ahead) * speed
+    assert known.time_of(EPOCH + n - 1 + ahead) == pytest.approx(expected, abs=1e-3)
+
+
+def test_only_the_recent_past_counts() -> None:
+    known = ProgressMap()
+    for second in range(100):
+        known.update(second, second + 2.0)
+    for second in range(100, 200):
+        known.update(second, second + 7.0)
+    assert known.time_of(300.0) == pytest.approx(307.0)
+
+
+def test_what_cannot_be_predicted_is_not() -> None:
+    assert ProgressMap().time_of(5.0) is None
+    once = ProgressMap()
+    once.update(5.0, 7.0)
+    assert once.time_of(6.0) is None
+    backwards = ProgressMap()
+    for second in range(10):
+        backwards.update(float(second), -float(second))
+    assert backwards.time_of(20.0) is None
+
+
+def test_ingestion_time_is_its_own_map() -> None:
+    assert ProgressMap(ingestion=True).time_of(17.25) == 17.25
+
+
+def test_the_frontier_is_the_least_of_the_sources() -> None:
+    sources = Sources()
+    sources.arrive("fast", 9.0, at=100.0)
+    sources.arrive("slow", 4.0, at=100.5)
+    sources.arrive("fast", 12.0, at=101.0)
+    assert sources.arrived(101.0) == 4.0
+    sources.arrive("slow", 10.0, at=102.0)
+    assert sources.arrived(102.0) == 10.0
+    assert sources.completed_at(4.0) == 100.5
+    assert sources.completed_at(10.0) == 102.0
+    assert sources.completed_at(10.1) is None
+
+
+def test_windows_are_closed_over_what_was_taken_not_over_what_waits() -> None:
+    sources = Sources()
+    sources.arrive("a", 10.0, at=100.0)
+    sources.arrive("b", 8.0, at=100.0)
+    assert sources.taken(100.0) is None
+    sources.take("a", 10.0)
+    assert sources.taken(100.0) is None
+    sources.take("b", 6.0)
+    assert sources.taken(100.0) == 6.0
+
+
+def test_a_source_that_is_silent_is_not_waited_for_unless_its_rows_wait() -> None:
+    sources = Sources(idle_seconds=10.0)
+    sources.arrive("gone", 5.0, at=100.0)
+    sources.arrive("alive", 5.0, at=100.0)
+    sources.take("gone", 5.0)
+    sources.arrive("alive", 20.0, at=111.0)
+    assert sources.arrived(105.0) == 5.0
+    assert sources.arrived(111.0) == 20.0
+    waiting = Sources(idle_seconds=10.0)
+    waiting.arrive("gone", 5.0, at=100.0)
+    waiting.arrive("alive", 20.0, at=111.0)
+    waiting.take("alive", 20.0)
+    assert waiting.taken(150.0) is None
+
+
+def test_sources_that_are_expected_are_waited_for_but_not_for_ever() -> None:
+    sources = Sources(expected=2, idle_seconds=10.0)
+    sources.arrive("first", 5.0, at=100.0)
+    assert sources.arrived(109.0) is None
+    assert sources.arrived(110.0) == 5.0
+
+
+def test_what_was_taken_is_known_after_a_restart() -> None:
+    sources = Sources()
+    for name, progress in (("a", 10.0), ("b", 7.0)):
+        sources.arrive(name, progress, at=100.0)
+        sources.take(name, progress)
+    again = Sources()
+    again.restore(sources.to_json(), now=200.0)
+    again.arrive("a", 30.0, at=201.0)
+    again.take("a", 30.0)
+    assert again.taken(201.0) == 7.0
