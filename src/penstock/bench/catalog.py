@@ -43,6 +43,10 @@ BENCHES: Mapping[str, Bench] = {
         "penstock.bench.riot.bench",
         "the RIoTBench topologies: highest rates and latency under each policy and on plain Spark",
     ),
+    "tenants": Bench(
+        "penstock.bench.tenants.bench",
+        "urgent and bulky tenants on one pool: latency, shares and overhead, beside plain Spark",
+    ),
 }
 
 

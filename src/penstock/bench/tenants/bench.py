@@ -1,0 +1,82 @@
+"""`penstock bench tenants`: deadlines across tenants, the scenarios of Cameo's evaluation."""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+from functools import partial
+from pathlib import Path
+
+from penstock.bench.result import BenchResult, BenchSettings, Plot
+from penstock.bench.tenants import plots
+from penstock.bench.tenants.load import mixed
+from penstock.bench.tenants.scenarios import SCENARIOS, put_overload
+from penstock.bench.tenants.side import SIDES
+from penstock.bench.tenants.stand import SLOTS, Stand, Times
+from penstock.bench.tenants.tables import table_of
+
+FULL = Times(warmup=60.0, measured=120.0)
+# Within two minutes; too short for warm code and for the search, so that it only shows that everything works.
+QUICK = Times(warmup=6.0, measured=12.0)
+QUICK_BULK_ROWS = 200_000.0
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--scenario", action="append", choices=tuple(SCENARIOS), help="only these (repeatable; default: all)"
+    )
+    parser.add_argument("--warmup", type=float, metavar="S", help="seconds of warm-up of each run")
+    parser.add_argument("--measured", type=float, metavar="S", help="seconds measured of each run")
+    parser.add_argument(
+        "--capacity",
+        type=float,
+        metavar="ROWS",
+        help="bulk rows/s that plain Spark bears, if known: no search",
+    )
+
+
+def run(settings: BenchSettings) -> BenchResult:
+    """The scenarios one after the other, each run in a fresh JVM."""
+    result = BenchResult("tenants")
+    with tempfile.TemporaryDirectory(prefix="penstock-tenants-", ignore_cleanup_errors=True) as scratch:
+        stand = Stand(Path(scratch), chosen_times(settings), settings.say, settings.option("capacity"))
+        if settings.quick:
+            _quick(stand, result)
+        else:
+            for name in settings.option("scenario") or SCENARIOS:
+                settings.say(f"scenario {name}")
+                SCENARIOS[name](stand, result)
+        result.setup |= described(stand)
+    return result
+
+
+def chosen_times(settings: BenchSettings) -> Times:
+    usual = QUICK if settings.quick else FULL
+    warmup, measured = settings.option("warmup"), settings.option("measured")
+    return Times(usual.warmup if warmup is None else warmup, usual.measured if measured is None else measured)
+
+
+def _quick(stand: Stand, result: BenchResult) -> None:
+    """One bulk rate that is too much for plain Spark, on the rivals and on ours."""
+    load = mixed(stand.known_capacity or QUICK_BULK_ROWS)
+    runs = [stand.run(side, load) for side in ("fifo", "fair", "ours")]
+    put_overload(result, {each.side: each for each in runs})
+    result.tables.append(table_of("volume", runs, "bulk rows/s"))
+    result.plots.append(Plot("volume", partial(plots.draw_latency, runs=runs, across="bulk rows/s")))
+
+
+def described(stand: Stand) -> dict[str, object]:
+    """How the figures came about, for whoever reads the file."""
+    return {
+        "times": vars(stand.times),
+        "slots": SLOTS,
+        "sides": dict(SIDES),
+        "bulk_capacity_fifo": stand.known_capacity,
+        "feeder_lag_seconds": max((run.feeder_lag_seconds for run in stand.runs), default=0.0),
+        "latency": "from the arrival of the message that completes a window's frontier until its result is "
+        "at the sink; a result that is missing at the end counts with the time until then",
+        "fed": "every 100 ms what is due: on plain Spark one Parquet file a job, on ours a segment for each "
+        "source",
+        "values": "every value at a sink is compared with a batch computation of the same rows",
+        "runs_made": len(stand.runs),
+    }

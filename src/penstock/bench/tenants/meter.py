@@ -1,0 +1,164 @@
+"""What came out at a job's sink, and when; and what follows from it for one run."""
+
+from __future__ import annotations
+
+import threading
+import time
+from bisect import bisect_right
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from penstock.workloads.tenants.arrivals import Message, completed_at, window_end
+from penstock.workloads.tenants.check import expected, wrong_values
+from penstock.workloads.tenants.groups import Job
+
+Counts = Sequence[tuple[float, float]]
+"""(when, rows) of what was offered or done."""
+
+
+class ResultMeter:
+    """A sink: keeps each window's value, and when it came first."""
+
+    def __init__(self, clock: Callable[[], float] = time.time):
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._came: dict[float, float] = {}
+        self._values: dict[float, float | None] = {}
+
+    def take(self, table: pa.Table, batch: int = 0) -> None:
+        now = self._clock()
+        ends = table["at"].cast(pa.timestamp("us", "UTC")).cast(pa.int64()).to_pylist()
+        values = table["value"].to_pylist()
+        with self._lock:
+            for micros, value in zip(ends, values, strict=True):
+                end = window_end(micros)
+                self._came.setdefault(end, now)
+                # Any value that came must be right, not only the first.
+                if end not in self._values or self._values[end] == value:
+                    self._values[end] = value
+                else:
+                    self._values[end] = None
+
+    @property
+    def came(self) -> dict[float, float]:
+        """By the window's end, when its result was there."""
+        with self._lock:
+            return dict(self._came)
+
+    @property
+    def values(self) -> dict[float, float | None]:
+        """By the window's end, its value; None where it was null, or came twice and differed."""
+        with self._lock:
+            return dict(self._values)
+
+
+class RowMeter:
+    """The sink of a query that does nothing: takes rows and forgets them."""
+
+    def __init__(self) -> None:
+        self.came: dict[float, float] = {}
+        self.values: dict[float, float | None] = {}
+
+    def take(self, table: pa.Table, batch: int = 0) -> None:
+        """Nothing to keep."""
+
+
+def rows_until(counts: Counts, at: float) -> float:
+    """Rows up to that moment."""
+    return sum(rows for when, rows in counts if when <= at)
+
+
+@dataclass(frozen=True)
+class Interval:
+    """The measured part of a run that began at `base`; all in epoch seconds."""
+
+    base: float
+    begin: float
+    end: float
+
+    def samples(
+        self, job: Job, messages: Sequence[Message], came: Mapping[float, float]
+    ) -> list[tuple[float, float, bool]]:
+        """(seconds into the run, latency, missing) of each window completed in the interval.
+
+        A result that is not there at the end counts with the time until then.
+        """
+        moments = completed_at(messages, job.window_seconds, job.slide_seconds, self.base)
+        found = []
+        for end, completed in moments.items():
+            if self.begin <= completed < self.end:
+                at = came.get(end, float("inf"))
+                latency = max(min(at, self.end) - completed, 0.0)
+                found.append((completed - self.base, latency, at > self.end))
+        return found
+
+    def job_report(
+        self,
+        job: Job,
+        messages: Sequence[Message],
+        meter: ResultMeter | RowMeter,
+        offered: Counts,
+        done: Counts,
+    ) -> dict[str, Any]:
+        """One job's figures, as JSON."""
+        rate = job.rows_per_second
+        behind = [(rows_until(offered, at) - rows_until(done, at)) / rate for at in (self.begin, self.end)]
+        values = meter.values
+        wrong = wrong_values(job, values, expected(job, messages, self.base)) if values else []
+        return {
+            "samples": self.samples(job, messages, meter.came) if isinstance(meter, ResultMeter) else [],
+            "offered": rows_until(offered, self.end),
+            "done": rows_until(done, self.end),
+            "done_by_second": by_second(done, self.base, self.end),
+            "backlog_seconds": behind,
+            "wrong": wrong[:3],
+        }
+
+
+def by_second(counts: Counts, base: float, end: float) -> list[float]:
+    """Rows done in each second of a run."""
+    found = [0.0] * max(int(end - base), 0)
+    for when, rows in counts:
+        second = int(when - base)
+        if when >= base and second < len(found):
+            found[second] += rows
+    return found
+
+
+def spread(turns: Sequence[tuple[float, float, int]]) -> list[tuple[float, float]]:
+    """The rows of turns, (granted, finished, rows), spread evenly over the time they took, in 100 ms."""
+    found = []
+    for granted, finished, rows in turns:
+        parts = max(int((finished - granted) * 10), 1)
+        step = (finished - granted) / parts
+        found += [(granted + (part + 1) * step, rows / parts) for part in range(parts)]
+    return sorted(found)
+
+
+def turns_to_result(
+    completed: Mapping[float, float],
+    came: Mapping[float, float],
+    first: Sequence[tuple[float, float]],
+    last: Sequence[tuple[float, float]],
+) -> list[int]:
+    """For each result, the turns of its windowed stage from frontier to result.
+
+    `first` are the turns, (granted, finished) by time, of the stage whose windows close, and `last` those of
+    the stage that writes the result: turns that the first one runs once the last has begun are not counted.
+    """
+    begins = [granted for granted, _ in last]
+    found = []
+    for end, moment in completed.items():
+        if end not in came:
+            continue
+        place = bisect_right(begins, came[end]) - 1
+        if place < 0:
+            continue
+        until = begins[place]
+        count = sum(granted >= moment and finished <= until + 0.001 for granted, finished in first)
+        if count:
+            found.append(count)
+    return found

@@ -1,0 +1,108 @@
+"""Penstock's side: the tenants' pipelines under one engine, fed through spools with a producer per source."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from penstock.bench.tenants.feeder import Part
+from penstock.bench.tenants.load import NOOP, Load, PolicyChoice
+from penstock.bench.tenants.meter import Counts, ResultMeter, RowMeter, spread, turns_to_result
+from penstock.bench.tenants.side import SETTINGS
+from penstock.measure.turns import TurnRecord
+from penstock.pipeline import Pipeline, sinks
+from penstock.pipeline.sources import FromSpool
+from penstock.queues.segment import Arrivals
+from penstock.queues.spool import Spool
+from penstock.spark.running import RunningPipeline
+from penstock.workloads.tenants.events import SCHEMA
+from penstock.workloads.tenants.groups import Job
+from penstock.workloads.tenants.queries import QUERIES, pipeline_of
+
+
+class Ours:
+    """All jobs as pipelines of one engine."""
+
+    def __init__(self, folder: Path, slots: int, *, fifo: bool = False, late: str = "0s"):
+        from penstock.spark.session import build_session
+
+        self._folder = folder
+        self._slots = slots
+        self._fifo = fifo
+        self._late = late
+        self._session = build_session(cores=slots, settings=SETTINGS)
+        self._spools: dict[str, Spool] = {}
+        self._running: dict[str, RunningPipeline] = {}
+        self._turns: dict[str, list[TurnRecord]] = defaultdict(list)
+
+    def start(self, load: Load, meters: Mapping[str, ResultMeter | RowMeter]) -> None:
+        from penstock.spark.engine import Engine
+
+        policy = PolicyChoice("fifo") if self._fifo else load.policy
+        self.engine = Engine(
+            self._session, state=self._folder / "state", slots=self._slots, policy=policy.make()
+        )
+        self.engine.on_turn(lambda record: self._turns[record.stage].append(record))
+        for job in load.jobs:
+            self._spools[job.name] = Spool(self._folder / "input" / job.name)
+            self._running[job.name] = self.engine.submit(self._pipeline(job, meters[job.name]))
+
+    def _pipeline(self, job: Job, meter: ResultMeter | RowMeter) -> Pipeline:
+        source = spool_source(self._spools[job.name], job)
+        tenant, sink = tenant_of(job), sinks.Callback(meter.take)
+        if job.query == NOOP:
+            pipeline = pipeline_of(tenant)
+            pipeline.source("events", source).operator("noop", lambda rows: rows).sink("out", sink)
+            return pipeline
+        return QUERIES[job.query](source, sink, window=job.window_seconds, tenant=tenant, late=self._late)
+
+    def put(self, job: str, due: float, parts: Sequence[Part]) -> None:
+        for source, rows in parts:
+            self._spools[job].append(rows, producer=f"s{source}", arrivals=Arrivals.at(due, rows.num_rows))
+
+    def done(self, job: str) -> Counts:
+        graph = self._running[job].graph
+        first = [name for queue in graph.queues.values() if queue.source for name in queue.consumers]
+        turns = [record for name in first for record in tuple(self._turns[name])]
+        return spread([(each.granted_at, each.finished_at, each.rows_in) for each in turns])
+
+    @property
+    def error(self) -> str:
+        failed = [each for each in self._running.values() if each.state == "failed"]
+        return "; ".join(f"{each.name}: {each.error}" for each in failed)
+
+    @property
+    def scheduler_seconds(self) -> float:
+        return self.engine.scheduler_seconds
+
+    @property
+    def turn_seconds(self) -> float:
+        records = [record for turns in tuple(self._turns.values()) for record in tuple(turns)]
+        return sum(record.turn_seconds * record.slots for record in records)
+
+    def window_turns(
+        self, job: str, completed: Mapping[float, float], came: Mapping[float, float]
+    ) -> list[int]:
+        stages = self._running[job].graph.stages
+        first, last = (
+            sorted((each.granted_at, each.finished_at) for each in tuple(self._turns[stage.name]))
+            for stage in (stages[0], stages[-1])
+        )
+        return turns_to_result(completed, came, first, last)
+
+
+def tenant_of(job: Job) -> Any:
+    """The tenant of a job, under its name."""
+    made = getattr(import_module("penstock.pipeline"), "Tenant", None)
+    return job.name if made is None else made(job.name, latency=job.target_seconds, share=job.share)
+
+
+def spool_source(spool: Spool, job: Job) -> FromSpool:
+    """The job's queue; it is known how many sources its frontier waits for."""
+    known = {each.name for each in fields(FromSpool)}
+    more: dict[str, Any] = {"sources": job.sources} if "sources" in known else {}
+    return FromSpool(spool, SCHEMA, **more)

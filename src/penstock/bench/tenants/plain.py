@@ -1,0 +1,164 @@
+"""The rivals: one streaming query for each job over a directory of Parquet files, on plain Spark."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from penstock.bench.riot.plain import Folder
+from penstock.bench.tenants.feeder import Part
+from penstock.bench.tenants.load import NOOP, Load
+from penstock.bench.tenants.meter import Counts, ResultMeter, RowMeter
+from penstock.bench.tenants.side import SETTINGS
+from penstock.workloads.tenants.events import SCHEMA
+from penstock.workloads.tenants.frames import FRAMES, LATE_SECONDS
+from penstock.workloads.tenants.groups import Job
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
+
+POLLING = "50ms"
+URGENT_WEIGHT, BULK_WEIGHT = 10, 1
+
+
+class FileLog:
+    """Which files a query has read, from the logs that Spark writes into its checkpoint."""
+
+    def __init__(self, checkpoint: Path):
+        self._checkpoint = checkpoint
+        self._read_to = -1
+
+    def read_by(self, batch: int) -> list[str]:
+        """The names of the files that this batch has read, and no batch asked for before."""
+        offsets = (self._checkpoint / "offsets" / str(batch)).read_text().splitlines()
+        last = int(json.loads(offsets[-1])["logOffset"])
+        files = [name for number in range(self._read_to + 1, last + 1) for name in self._entry(number)]
+        self._read_to = max(last, self._read_to)
+        return files
+
+    def _entry(self, number: int) -> list[str]:
+        log = self._checkpoint / "sources" / "0"
+        path = log / str(number)
+        if not path.exists():
+            path = log / f"{number}.compact"
+        entries = [json.loads(line) for line in path.read_text().splitlines()[1:]]
+        return [Path(entry["path"]).name for entry in entries if entry["batchId"] == number]
+
+
+class PlainJob:
+    """A job as a query of its own that runs whenever it finds files."""
+
+    def __init__(self, session: SparkSession, job: Job, folder: Path, meter: ResultMeter | RowMeter):
+        self.job = job
+        self._session = session
+        self._folder = folder
+        self._meter = meter
+        self._inbox = Folder(folder / "input")
+        self._inbox.path.mkdir(parents=True)
+        self._rows: dict[str, int] = {}
+        self._log = FileLog(folder / "checkpoint")
+        self._read: list[str] = []
+        self.done: list[tuple[float, float]] = []
+        self.query: StreamingQuery | None = None
+
+    def start(self) -> None:
+        # A query takes the pool of the thread that starts it; with FIFO it means nothing.
+        self._session.sparkContext.setLocalProperty("spark.scheduler.pool", self.job.name)
+        writer = self._frame().writeStream.foreachBatch(self._on_batch).queryName(self.job.name)
+        self.query = writer.option("checkpointLocation", str(self._folder / "checkpoint")).start()
+
+    def _frame(self) -> DataFrame:
+        # In one task, as the turns of Penstock; never forgetting a file for its age.
+        reader = self._session.readStream.schema(SCHEMA).option("maxFileAge", "365d")
+        rows = reader.parquet(str(self._inbox.path)).coalesce(1)
+        if self.job.query == NOOP:
+            return rows
+        late = max(LATE_SECONDS, self.job.message_seconds)
+        return FRAMES[self.job.query](rows, self.job.window_seconds, late)
+
+    def put(self, parts: Sequence[Part]) -> None:
+        table = pa.concat_tables([rows for _, rows in parts])
+        # Under the name that the folder gives to its next file; there is one feeder.
+        self._rows[f"{len(self._rows) + 1:09d}.parquet"] = table.num_rows
+        self._inbox.put(table)
+
+    def _on_batch(self, frame: DataFrame, batch: int) -> None:
+        self._meter.take(frame.toArrow(), batch)
+        now = time.time()
+        # Spark has committed the batch before: without its files it has less to list.
+        for name in self._read:
+            (self._inbox.path / name).unlink(missing_ok=True)
+        self._read = self._log.read_by(batch)
+        if self._read:
+            self.done.append((now, float(sum(self._rows[name] for name in self._read))))
+
+    @property
+    def error(self) -> str:
+        if self.query is None or self.query.isActive:
+            return ""
+        return f"{self.job.name}: {self.query.exception() or 'it ended by itself'}"
+
+
+class Plain:
+    """All jobs as queries of one session."""
+
+    scheduler_seconds = 0.0
+    turn_seconds = 0.0
+
+    def __init__(self, folder: Path, slots: int, *, fair: bool):
+        self._folder = folder
+        self._slots = slots
+        self._fair = fair
+        self._jobs: dict[str, PlainJob] = {}
+
+    def start(self, load: Load, meters: Mapping[str, ResultMeter | RowMeter]) -> None:
+        session = self._session(load.jobs)
+        for job in load.jobs:
+            made = PlainJob(session, job, self._folder / "jobs" / job.name, meters[job.name])
+            self._jobs[job.name] = made
+            made.start()
+
+    def _session(self, jobs: Sequence[Job]) -> SparkSession:
+        from penstock.spark.session import build_session
+
+        own: dict[str, Any] = {
+            "spark.sql.streaming.pollingDelay": POLLING,
+            "spark.scheduler.mode": "FAIR" if self._fair else "FIFO",
+        }
+        if self._fair:
+            allocation = self._folder / "pools.xml"
+            allocation.write_text(pools(jobs))
+            own["spark.scheduler.allocation.file"] = f"file://{allocation}"
+        return build_session(cores=self._slots, settings={**SETTINGS, **own})
+
+    def put(self, job: str, due: float, parts: Sequence[Part]) -> None:
+        self._jobs[job].put(parts)
+
+    def done(self, job: str) -> Counts:
+        return list(self._jobs[job].done)
+
+    @property
+    def error(self) -> str:
+        return "; ".join(each.error for each in self._jobs.values() if each.error)
+
+    def window_turns(
+        self, job: str, completed: Mapping[float, float], came: Mapping[float, float]
+    ) -> list[int]:
+        return []
+
+
+def pools(jobs: Sequence[Job]) -> str:
+    """Spark's allocation file: a pool for each query, the urgent ones first and with ten times the weight."""
+    rows = [
+        f'  <pool name="{job.name}"><schedulingMode>FIFO</schedulingMode>'
+        f"<weight>{URGENT_WEIGHT if job.group == 'urgent' else BULK_WEIGHT}</weight>"
+        f"<minShare>{1 if job.group == 'urgent' else 0}</minShare></pool>"
+        for job in jobs
+    ]
+    return "\n".join(['<?xml version="1.0"?>', "<allocations>", *rows, "</allocations>\n"])

@@ -1,0 +1,197 @@
+"""The scenarios: what each runs, its figures with their marks, its table, and its pictures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import partial
+
+from penstock.bench.result import BenchResult, Plot, at_least, at_most, within
+from penstock.bench.stats import single, summary
+from penstock.bench.tenants import plots
+from penstock.bench.tenants.load import Load, mixed, noop_load
+from penstock.bench.tenants.runs import Run, best_rival, latency_ratio, ratio
+from penstock.bench.tenants.share import share_scenario
+from penstock.bench.tenants.side import RIVALS
+from penstock.bench.tenants.stand import Stand
+from penstock.bench.tenants.tables import table_of
+from penstock.workloads.tenants.groups import bulk_jobs, urgent_jobs
+
+Scenario = Callable[[Stand, BenchResult], None]
+
+OVERLOAD = 2.0
+VOLUMES = (0.25, 0.5, 0.75, 1.0, 1.5, OVERLOAD)
+NOOP_TENANTS = 300
+SIGMAS = (0.0, 0.1, 0.3, 1.0)
+SIZES = (1_000, 5_000, 10_000, 20_000, 40_000)
+
+
+def volume(stand: Stand, result: BenchResult) -> None:
+    """Bulk volume rises, up to twice what plain Spark can bear (figure 8a)."""
+    runs: dict[float, list[Run]] = {}
+    for factor in VOLUMES:
+        sides = ("fifo", "fair", "gate", "ours") if factor == OVERLOAD else ("fair", "ours")
+        runs[factor] = [stand.run(side, mixed(factor * stand.capacity)) for side in sides]
+    put_overload(result, {run.side: run for run in runs[OVERLOAD]})
+    put_in_time(result, [{run.side: run for run in made} for made in runs.values()])
+    result.put("bulk_capacity_fifo", single(stand.capacity))
+    _show(result, "volume", [run for made in runs.values() for run in made], "bulk rows/s")
+
+
+def put_overload(result: BenchResult, runs: Mapping[str, Run]) -> None:
+    """Latency of the urgent tenants and work of the bulky ones, rivals over ours."""
+    own = runs["ours"]
+    marks = {"fifo": (4.6, 13.6), "fair": (2.7, 4.6)}
+    for side in RIVALS:
+        for name, share, mark in zip(("p50", "p99"), (0.5, 0.99), marks[side], strict=True):
+            figure = latency_ratio(runs[side].urgent, own.urgent, share)
+            result.put(f"ls_{name}_ratio_{side}", figure, at_least(mark))
+    most = max(runs[side].bulk.done for side in RIVALS)
+    result.put("bulk_throughput_ratio", single(ratio(own.bulk.done, most)), at_least(0.975))
+    if "gate" in runs:
+        for name, share in (("p50", 0.5), ("p99", 0.99)):
+            result.put(f"ls_{name}_ratio_gate", latency_ratio(runs["gate"].urgent, own.urgent, share))
+
+
+def put_in_time(result: BenchResult, steps: list[dict[str, Run]]) -> None:
+    """Results in time, at the highest load at which FAIR still has half of them, or else at the least."""
+    held = [step for step in steps if step["fair"].urgent.in_time >= 0.5] or steps[:1]
+    chosen = max(held, key=lambda step: step["fair"].load.bulk_rows_per_second)
+    result.put("ls_in_time", single(chosen["ours"].urgent.in_time), at_least(0.99))
+    result.put("ls_in_time_fair", single(chosen["fair"].urgent.in_time))
+    result.put("ls_in_time_rate", single(chosen["ours"].load.bulk_rows_per_second))
+
+
+def jobs(stand: Stand, result: BenchResult) -> None:
+    """The number of bulk tenants rises, each with its part of what plain Spark can bear (figure 8b)."""
+    each = stand.capacity / 8
+    made = [
+        stand.run(side, mixed(each * count, count)) for count in (4, 8, 12, 16) for side in (*RIVALS, "ours")
+    ]
+    _show(result, "jobs", made, "bulk tenants")
+
+
+def slots(stand: Stand, result: BenchResult) -> None:
+    """Fewer slots (figure 8c): half of what plain Spark can bear on two, on one of them."""
+    load = mixed(0.5 * stand.capacity)
+    made = [stand.run(side, load, slots=count) for count in (2, 1) for side in (*RIVALS, "ours")]
+    result.put("in_time_1slot", single(made[-1].urgent.in_time), at_least(0.9))
+    _show(result, "slots", made, "slots")
+
+
+def pareto(stand: Stand, result: BenchResult) -> None:
+    """Pareto arrivals of eight bulk tenants, at half of what plain Spark can bear (figure 9)."""
+    bulk = bulk_jobs(0.5 * stand.capacity, 8, arrivals="pareto")
+    load = Load((*urgent_jobs(), *bulk))
+    made = [stand.run(side, load) for side in (*RIVALS, "ours")]
+    rival = best_rival(made[:2], 0.99)
+    result.put("burst_p99_ratio", latency_ratio(rival.urgent, made[2].urgent, 0.99), at_least(10.0))
+    _show(result, "pareto", made, "bulk rows/s")
+    result.plots.append(Plot("pareto-time", partial(plots.draw_time, runs=made)))
+
+
+def skew(stand: Stand, result: BenchResult) -> None:
+    """Sources that differ by 200 times, at one and a half of what plain Spark can bear (figure 10)."""
+    both = (
+        *urgent_jobs(arrivals="skewed"),
+        *bulk_jobs(1.5 * stand.capacity, arrivals="skewed"),
+    )
+    made = [stand.run(side, Load(both)) for side in (*RIVALS, "ours")]
+    rival = max(run.urgent.in_time for run in made[:2])
+    # A rival without any result in time counts with one of all.
+    least = 1 / max(len(made[0].urgent.latencies), 1)
+    figure = ratio(made[2].urgent.in_time, max(rival, least))
+    result.put("skew_in_time_ratio", single(figure), at_least(2.0))
+    _show(result, "skew", made, "bulk rows/s")
+
+
+def policies(stand: Stand, result: BenchResult) -> None:
+    """Least laxity, earliest deadline, shortest job: each query alone, then many (figure 11)."""
+    alone = [
+        stand.run("ours", Load(urgent_jobs(1, query=query)).under(name))
+        for query in ("ipq1", "ipq2", "ipq3", "ipq4")
+        for name in ("llf", "edf", "sjf")
+    ]
+    result.tables.append(table_of("policies, one tenant", alone, "query"))
+    made = [stand.run("ours", mixed(stand.capacity).under(name)) for name in ("llf", "edf", "sjf")]
+    _show(result, "policies", made, "policy")
+
+
+def semantics(stand: Stand, result: BenchResult) -> None:
+    """With the windows of queries known to the scheduler, and without (figure 14)."""
+    load = mixed(stand.capacity)
+    knowing = stand.run("ours", load)
+    without = stand.run("ours", load.under("llf", semantics=False))
+    gain = latency_ratio(without.bulk, knowing.bulk, 0.5)
+    result.put("semantics_gain", gain, at_least(1.15))
+    _show(result, "semantics", [knowing, without], "policy")
+
+
+def sigma(stand: Stand, result: BenchResult) -> None:
+    """Errors on the costs that the scheduler knows (figure 15)."""
+    load = mixed(stand.capacity)
+    made = [stand.run("ours", load.under("llf", cost_error_seconds=each)) for each in SIGMAS]
+    p90 = latency_ratio(made[1].urgent, made[0].urgent, 0.9)
+    result.put("sigma_robust", p90, at_most(1.25))
+    _show(result, "sigma", made, "policy")
+
+
+def alone(stand: Stand, result: BenchResult) -> None:
+    """Each query alone (figure 7)."""
+    shown: list[Run] = []
+    for query in ("ipq1", "ipq2", "ipq3", "ipq4"):
+        load = Load(urgent_jobs(1, query=query))
+        made = [stand.run(side, load) for side in (*RIVALS, "ours")]
+        for name, share, mark in (("p50", 0.5, 1.5), ("p99", 0.99, 2.0)):
+            rival = best_rival(made[:2], share)
+            figure = latency_ratio(rival.urgent, made[2].urgent, share)
+            result.put(f"{query}_{name}_ratio", figure, at_least(mark))
+        shown += made
+    _show(result, "single", shown, "query")
+
+
+def sizes(stand: Stand, result: BenchResult) -> None:
+    """The same bulk volume in messages of 1,000 to 40,000 events (figure 13)."""
+    load = mixed(stand.capacity)
+    made = []
+    for rows in SIZES:
+        resized = tuple(
+            job
+            if job.group == "urgent"
+            else replace(job, message_seconds=rows * job.sources / job.rows_per_second)
+            for job in load.jobs
+        )
+        made.append(stand.run("ours", replace(load, jobs=resized)))
+    _show(result, "sizes", made, "rows a message")
+
+
+def overhead(stand: Stand, result: BenchResult) -> None:
+    """Scheduling over execution, as the tenants run and with 300 that do nothing (figure 12)."""
+    busy = stand.run("ours", mixed(stand.capacity))
+    result.put("overhead_share", single(busy.overhead_share), at_most(0.064))
+    turns = busy.window_turns
+    if turns:
+        result.put("window_turns", summary(turns), within(1.0, 1.0))
+    idle = stand.run("ours", noop_load(NOOP_TENANTS))
+    result.put("overhead_share_noop", single(idle.overhead_share), at_most(0.15))
+
+
+SCENARIOS: Mapping[str, Scenario] = {
+    "volume": volume,
+    "single": alone,
+    "overhead": overhead,
+    "share": share_scenario,
+    "semantics": semantics,
+    "sigma": sigma,
+    "jobs": jobs,
+    "slots": slots,
+    "pareto": pareto,
+    "skew": skew,
+    "policies": policies,
+    "sizes": sizes,
+}
+
+
+def _show(result: BenchResult, name: str, runs: list[Run], across: str) -> None:
+    result.tables.append(table_of(name, runs, across))
+    result.plots.append(Plot(name, partial(plots.draw_latency, runs=runs, across=across)))

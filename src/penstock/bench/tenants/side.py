@@ -1,0 +1,56 @@
+"""One way to run the tenants' jobs, as the worker sees it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+from penstock.bench.tenants.feeder import Part
+from penstock.bench.tenants.load import Load
+from penstock.bench.tenants.meter import Counts, ResultMeter, RowMeter
+
+SIDES: Mapping[str, str] = {
+    "fifo": "plain Spark: one streaming query for each job, tuned checkpoints, FIFO",
+    "fair": "the same with a FAIR pool for each query, ten times the weight and a share of its own if urgent",
+    "gate": "Penstock's engine with policy fifo",
+    "ours": "Penstock's engine with least laxity first, or the policy named",
+}
+RIVALS = ("fifo", "fair")
+MEMORY = "4g"
+SETTINGS: Mapping[str, str] = {"spark.driver.memory": MEMORY, "spark.sql.shuffle.partitions": "1"}
+"""The same for all sides."""
+
+
+class Side(Protocol):
+    """Queries that run, and what they have done."""
+
+    def start(self, load: Load, meters: Mapping[str, ResultMeter | RowMeter]) -> None:
+        """Starts all jobs; results go to the meters, by job."""
+        ...
+
+    def put(self, job: str, due: float, parts: Sequence[Part], /) -> None:
+        """Takes in what arrived for a job in one tick."""
+        ...
+
+    def done(self, job: str) -> Counts:
+        """(when, rows): rows of the job's input whose results have left the query."""
+        ...
+
+    @property
+    def error(self) -> str:
+        """Why a query has ended; "" while all run."""
+        ...
+
+    @property
+    def scheduler_seconds(self) -> float: ...
+
+    @property
+    def turn_seconds(self) -> float:
+        """Seconds of turns so far; 0 where nobody counts them."""
+        ...
+
+    def window_turns(
+        self, job: str, completed: Mapping[float, float], came: Mapping[float, float]
+    ) -> list[int]:
+        """For each window completed, turns from its frontier to its result; none where nobody counts."""
+        ...

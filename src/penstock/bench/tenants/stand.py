@@ -1,0 +1,119 @@
+"""Runs loads on sides, each in a fresh process with a JVM of its own, one at a time."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from penstock.bench.tenants.load import Load, mixed
+from penstock.bench.tenants.runs import Run
+from penstock.bench.workers import Worker
+
+MODULE = "penstock.bench.tenants.worker"
+SLOTS = 2
+# Far over what any side can do: rows done then tell where to begin.
+FLOOD_ROWS = 2_000_000.0
+STEP = 0.1
+GROWTH_SECONDS = 1.0
+MOST_STEPS = 8
+
+
+@dataclass(frozen=True)
+class Times:
+    """How long each part takes, in seconds."""
+
+    warmup: float
+    measured: float
+    flood: float = 30.0
+    bear_warmup: float = 30.0
+    bear: float = 60.0
+
+
+@dataclass
+class Stand:
+    """Where runs are made. What plain Spark can bear is searched once, when first asked for."""
+
+    folder: Path
+    times: Times
+    say: Callable[[str], None]
+    known_capacity: float | None = None
+    runs: list[Run] = field(default_factory=list)
+
+    def run(self, side: str, load: Load, *, slots: int = SLOTS, times: Times | None = None) -> Run:
+        """One load on one side; raises where a value at a sink is wrong."""
+        chosen = times or self.times
+        folder = self.folder / f"{len(self.runs):03d}-{side}"
+        folder.mkdir()
+        try:
+            with Worker(MODULE, folder, "--side", side, "--slots", str(slots)) as worker:
+                worker.ready()
+                answer = worker.ask(
+                    do="run", load=load.to_json(), warmup=chosen.warmup, measured=chosen.measured
+                )
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+        made = Run.of(side, load, slots, answer)
+        self.runs.append(made)
+        what = f"{load.bulk_rows_per_second:,.0f} bulk rows/s" if load.bulk_rows_per_second else "no bulk"
+        named = f"{side}, {load.policy}" if side == "ours" else side
+        self.say(f"  {named}, {what}: {made}")
+        return made
+
+    @property
+    def capacity(self) -> float:
+        """The highest bulk rate, in steps of a tenth, at which plain FIFO Spark's backlog stays as it is."""
+        if self.known_capacity is None:
+            self.known_capacity = self._search()
+            self.say(f"plain Spark can bear {self.known_capacity:,.0f} bulk rows/s")
+        return self.known_capacity
+
+    def _search(self) -> float:
+        self.say("how many bulk rows/s plain Spark can bear")
+        flood = self.run("fifo", mixed(FLOOD_ROWS), times=Times(self.times.flood / 2, self.times.flood))
+        rate = _rounded(rows_done_per_second(flood))
+        return search(rate, self._bears)
+
+    def _bears(self, rate: float) -> bool:
+        times = Times(self.times.bear_warmup, self.times.bear)
+        return bears(self.run("fifo", mixed(rate), times=times))
+
+
+def rows_done_per_second(run: Run) -> float:
+    """Bulk rows done per second of the measured part."""
+    begin = int(run.warmup)
+    return sum(sum(each.done_by_second[begin:]) for each in run.bulk.jobs) / run.measured
+
+
+def bears(run: Run) -> bool:
+    """Whether the backlog grows by less than a second of input in a minute."""
+    return run.bulk.backlog_growth_seconds * 60.0 / run.measured < GROWTH_SECONDS
+
+
+def search(rate: float, held: Callable[[float], bool]) -> float:
+    """The highest rate held, in steps of a tenth of where it begins; the least tried where none is.
+
+    >>> search(100.0, lambda rate: rate <= 121)
+    120.0
+    >>> search(100.0, lambda rate: rate <= 79)
+    70.0
+    """
+    step = rate * STEP
+    if held(rate):
+        for _ in range(MOST_STEPS):
+            if not held(rate + step):
+                break
+            rate += step
+        return rate
+    for _ in range(MOST_STEPS):
+        rate -= step
+        if held(rate):
+            break
+    return rate
+
+
+def _rounded(rate: float) -> float:
+    """To two digits, so that figures can be spoken of."""
+    digits = 10 ** max(len(str(int(rate))) - 2, 0)
+    return float(max(round(rate / digits), 1) * digits)

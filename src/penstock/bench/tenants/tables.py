@@ -1,0 +1,60 @@
+"""A table for each scenario: a line for each run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from penstock.bench.result import Table
+from penstock.bench.tenants.runs import GroupRun, Run
+
+COLUMNS = (
+    "side",
+    "urgent p50 s",
+    "p99 s",
+    "in time",
+    "missing",
+    "bulk p50 s",
+    "bulk rows done",
+    "of offered",
+)
+
+
+def place(run: Run, across: str) -> str:
+    """Where a run stands among those of its scenario."""
+    load = run.load
+    bulk = [job for job in load.jobs if job.group == "bulk"]
+    if across == "bulk tenants":
+        return str(len(bulk))
+    if across == "slots":
+        return str(run.slots)
+    if across == "policy":
+        return str(load.policy)
+    if across == "query":
+        return f"{load.jobs[0].query}, {load.policy}" if run.side == "ours" else load.jobs[0].query
+    if across == "rows a message":
+        one = bulk[0]
+        return f"{one.rows_per_second * one.message_seconds / one.sources:,.0f}"
+    return f"{load.bulk_rows_per_second:,.0f}"
+
+
+def table_of(title: str, runs: Sequence[Run], across: str) -> Table:
+    return Table(title, (across, *COLUMNS), [(place(run, across), *_cells(run)) for run in runs])
+
+
+def _cells(run: Run) -> tuple[str, ...]:
+    urgent, bulk = run.urgent, run.bulk
+    return (
+        run.side,
+        f"{urgent.p50:.2f}",
+        f"{urgent.p99:.2f}",
+        f"{urgent.in_time:.1%}",
+        str(urgent.missing),
+        *_bulk_cells(bulk),
+    )
+
+
+def _bulk_cells(bulk: GroupRun) -> tuple[str, str, str]:
+    if not bulk.jobs:
+        return "", "", ""
+    share = f"{bulk.done / bulk.offered:.0%}" if bulk.offered else ""
+    return f"{bulk.p50:.2f}", f"{bulk.done:,.0f}", share

@@ -1,0 +1,118 @@
+"""One side of `bench tenants` in a process of its own: asked to run a load, it answers with all figures."""
+
+from __future__ import annotations
+
+import argparse
+import math
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from penstock.bench.tenants.feeder import Feeder
+from penstock.bench.tenants.load import NOOP, Load
+from penstock.bench.tenants.meter import Interval, ResultMeter, RowMeter
+from penstock.bench.tenants.ours import Ours
+from penstock.bench.tenants.plain import Plain
+from penstock.bench.tenants.side import SIDES, Side
+from penstock.bench.workers import serve
+from penstock.errors import PenstockError
+from penstock.workloads.tenants.arrivals import completed_at, in_ticks, messages_of
+from penstock.workloads.tenants.groups import Job
+
+LOOK_SECONDS = 0.5
+
+
+class Worker:
+    """A side that runs one load, once."""
+
+    def __init__(self, side: Side):
+        self._side = side
+
+    def answer(self, request: Mapping[str, Any]) -> Any:
+        return self.run(Load.from_json(request["load"]), request["warmup"], request["measured"])
+
+    def run(self, load: Load, warmup: float, measured: float) -> dict[str, Any]:
+        """Feeds the load for so long, and tells what the measured part showed."""
+        schedules = {job.name: in_ticks(messages_of(job, warmup + measured)) for job in load.jobs}
+        meters: dict[str, ResultMeter | RowMeter] = {job.name: _meter(job) for job in load.jobs}
+        feeder = Feeder(load.jobs, schedules, self._side.put)
+        self._side.start(load, meters)
+        base = float(math.ceil(time.time()) + 1)
+        feeder.start(base)
+        self._wait(base + warmup, feeder)
+        begun = self._side.scheduler_seconds, self._side.turn_seconds
+        self._wait(base + warmup + measured, feeder)
+        interval = Interval(base, base + warmup, base + warmup + measured)
+        scheduler_seconds = self._side.scheduler_seconds - begun[0]
+        turn_seconds = self._side.turn_seconds - begun[1]
+        feeder.stop()
+        jobs = {
+            job.name: interval.job_report(
+                job,
+                schedules[job.name],
+                meters[job.name],
+                feeder.offered[job.name],
+                self._side.done(job.name),
+            )
+            for job in load.jobs
+        }
+        return {
+            "jobs": jobs,
+            "scheduler_seconds": scheduler_seconds,
+            "turn_seconds": turn_seconds,
+            "window_turns": self._window_turns(load, interval, schedules, meters),
+            "feeder_lag_seconds": feeder.lag_seconds,
+            "warmup": warmup,
+            "measured": measured,
+        }
+
+    def _wait(self, until: float, feeder: Feeder) -> None:
+        while (left := until - time.time()) > 0:
+            time.sleep(min(left, LOOK_SECONDS))
+            if self._side.error:
+                raise PenstockError(f"all jobs must run on, but {self._side.error}")
+            if feeder.error is not None:
+                raise PenstockError(f"all messages must be fed, but: {feeder.error}") from feeder.error
+
+    def _window_turns(
+        self,
+        load: Load,
+        interval: Interval,
+        schedules: Mapping[str, Any],
+        meters: Mapping[str, ResultMeter | RowMeter],
+    ) -> list[int]:
+        """Of the urgent jobs' results in the interval."""
+        found: list[int] = []
+        for job in load.jobs:
+            if job.group == "urgent" and job.query != NOOP:
+                moments = completed_at(
+                    schedules[job.name], job.window_seconds, job.slide_seconds, interval.base
+                )
+                inside = {end: at for end, at in moments.items() if interval.begin <= at < interval.end}
+                found += self._side.window_turns(job.name, inside, meters[job.name].came)
+        return found
+
+
+def _meter(job: Job) -> ResultMeter | RowMeter:
+    return RowMeter() if job.query == NOOP else ResultMeter()
+
+
+def make_side(asked: argparse.Namespace) -> Side:
+    if asked.side in ("fifo", "fair"):
+        return Plain(asked.folder, asked.slots, fair=asked.side == "fair")
+    return Ours(asked.folder, asked.slots, fifo=asked.side == "gate", late=asked.late)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--folder", type=Path, required=True)
+    parser.add_argument("--side", choices=tuple(SIDES), required=True)
+    parser.add_argument("--slots", type=int, default=2)
+    parser.add_argument("--late", default="0s", help="of Penstock's windows, beside their frontier")
+    worker = Worker(make_side(parser.parse_args()))
+    serve(True, worker.answer)
+
+
+if __name__ == "__main__":
+    main()
