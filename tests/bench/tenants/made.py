@@ -1,0 +1,43 @@
+"""Runs made up for tests: what a side's jobs showed, from a few numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from penstock.bench.tenants.load import Load
+from penstock.bench.tenants.runs import JobRun, Run
+from penstock.bench.tenants.stand import SLOTS, Stand, Times
+from penstock.workloads.tenants.groups import Job
+
+TIMES = Times(warmup=4.0, measured=20.0)
+
+
+def job_run(job: Job, latencies: list[float], *, missing: int = 0, done: float = 100.0) -> JobRun:
+    samples = [(float(at), latency, False) for at, latency in enumerate(latencies)]
+    for place in range(missing):
+        samples[place] = (*samples[place][:2], True)
+    return JobRun(job, tuple(samples), 200.0, done, (done * 100,) * 24, (0.0, 0.5))
+
+
+def made_run(
+    side: str, load: Load, urgent: list[float], bulk: list[float] | None = None, done: float = 100.0
+) -> Run:
+    jobs = tuple(
+        job_run(job, urgent if job.group == "urgent" else bulk or [9.0], done=done) for job in load.jobs
+    )
+    return Run(side, load, SLOTS, jobs, 0.5, 10.0, (1, 1, 2), 0.1, TIMES.warmup, TIMES.measured)
+
+
+class PretendStand(Stand):
+    """A stand whose runs are made up: latency by side and load."""
+
+    def __init__(self, folder: Path, pretend: Callable[[str, Load], Run], capacity: float = 100_000.0):
+        super().__init__(folder, TIMES, lambda text: None, capacity)
+        self.pretend = pretend
+
+    def run(self, side: str, load: Load, *, slots: int = SLOTS, times: Times | None = None) -> Run:
+        made = replace(self.pretend(side, load), slots=slots)
+        self.runs.append(made)
+        return made

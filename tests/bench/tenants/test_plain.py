@@ -1,0 +1,48 @@
+"""What the rivals' side reads from Spark's logs, and the pools it gives to Spark."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from penstock.bench.tenants.plain import FileLog, pools
+from penstock.workloads.tenants.groups import bulk_jobs, urgent_jobs
+
+
+def entry(number: int, name: str) -> str:
+    return json.dumps({"path": f"file:///input/{name}", "timestamp": 1, "batchId": number})
+
+
+def checkpoint(folder: Path, offsets: dict[int, int], entries: dict[str, list[str]]) -> Path:
+    for name in ("offsets", "sources/0"):
+        (folder / name).mkdir(parents=True)
+    for batch, last in offsets.items():
+        (folder / "offsets" / str(batch)).write_text(f'v1\n{{}}\n{{"logOffset":{last}}}')
+    for name, lines in entries.items():
+        (folder / "sources" / "0" / name).write_text("\n".join(["v1", *lines]))
+    return folder
+
+
+def test_each_file_is_told_once_also_from_a_compacted_log(tmp_path: Path) -> None:
+    compact = [entry(0, "1.parquet"), entry(1, "2.parquet"), entry(2, "3.parquet"), entry(2, "4.parquet")]
+    log = FileLog(
+        checkpoint(
+            tmp_path,
+            {0: 0, 1: 0, 2: 2},
+            {"0": [entry(0, "1.parquet")], "1": [entry(1, "2.parquet")], "2.compact": compact},
+        )
+    )
+    assert log.read_by(0) == ["1.parquet"]
+    # A batch without new files, which only flushes windows.
+    assert log.read_by(1) == []
+    assert log.read_by(2) == ["2.parquet", "3.parquet", "4.parquet"]
+
+
+def test_urgent_queries_have_ten_times_the_weight_and_a_share_of_their_own() -> None:
+    lines = pools((*urgent_jobs(1), *bulk_jobs(1000, 1))).splitlines()
+    assert lines[2:4] == [
+        '  <pool name="urgent-1"><schedulingMode>FIFO</schedulingMode><weight>10</weight>'
+        "<minShare>1</minShare></pool>",
+        '  <pool name="bulk-1"><schedulingMode>FIFO</schedulingMode><weight>1</weight>'
+        "<minShare>0</minShare></pool>",
+    ]

@@ -1,0 +1,138 @@
+"""From runs to figures with the marks of the scenarios, tables and pictures; the runs are made up."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from tests.bench.tenants.made import PretendStand, made_run
+
+from penstock.bench.report import save_plot
+from penstock.bench.result import BenchResult
+from penstock.bench.tenants.load import Load
+from penstock.bench.tenants.runs import Run
+from penstock.bench.tenants.scenarios import SCENARIOS
+from penstock.bench.tenants.share import SHARES, share_error, sharing_jobs
+
+FACTOR = {"fifo": 20.0, "fair": 6.0, "gate": 3.0, "ours": 1.0}
+
+
+def pretend(side: str, load: Load) -> Run:
+    """Latency grows with the load, and by side; errors on costs and ignored windows make it worse."""
+    own = 0.2 * FACTOR[side] * (1 + load.bulk_rows_per_second / 100_000)
+    settings = load.policy.settings
+    own *= 1 + settings.get("cost_error_seconds", 0.0)
+    bulk = 10.0 if settings.get("semantics", True) else 13.0
+    latencies = [own] * 98 + [2 * own] * 2
+    return made_run(side, load, latencies, [bulk] * 10, done=90.0 if side == "fifo" else 100.0)
+
+
+@pytest.fixture
+def stand(tmp_path: Path) -> PretendStand:
+    return PretendStand(tmp_path, pretend)
+
+
+def figures(name: str, stand: PretendStand) -> BenchResult:
+    result = BenchResult("tenants")
+    SCENARIOS[name](stand, result)
+    return result
+
+
+def test_volume_compares_at_twice_and_looks_for_the_load_at_which_fair_has_half_in_time(
+    stand: PretendStand,
+) -> None:
+    result = figures("volume", stand)
+    assert result.figures["ls_p50_ratio_fifo"] == pytest.approx(20.0)
+    assert result.figures["ls_p99_ratio_fair"] == pytest.approx(6.0)
+    assert result.figures["bulk_throughput_ratio"] == pytest.approx(1.0)
+    assert result.figures["ls_p50_ratio_gate"] == pytest.approx(3.0)
+    # FAIR takes 1.2 s and more at every load: the least of them is looked at.
+    assert result.figures["ls_in_time_rate"] == pytest.approx(25_000)
+    assert result.figures["ls_in_time"] == 1.0
+    assert {name: str(mark) for name, mark in result.marks.items()} == {
+        "ls_p50_ratio_fifo": "at least 4.6",
+        "ls_p99_ratio_fifo": "at least 13.6",
+        "ls_p50_ratio_fair": "at least 2.7",
+        "ls_p99_ratio_fair": "at least 4.6",
+        "bulk_throughput_ratio": "at least 0.975",
+        "ls_in_time": "at least 0.99",
+    }
+    assert [run.side for run in stand.runs].count("fifo") == 1
+
+
+def test_in_time_is_told_at_the_highest_load_that_fair_still_holds(tmp_path: Path) -> None:
+    def quicker(side: str, load: Load) -> Run:
+        seconds = load.bulk_rows_per_second / 100_000 * (1.0 if side == "fair" else 0.9)
+        return made_run(side, load, [seconds] * 10)
+
+    result = figures("volume", PretendStand(tmp_path, quicker))
+    # At 75,000 rows/s FAIR takes 0.75 s, at 100,000 one second.
+    assert result.figures["ls_in_time_rate"] == pytest.approx(75_000)
+
+
+@pytest.mark.parametrize(
+    ("name", "figure", "value", "mark"),
+    [
+        ("slots", "in_time_1slot", 1.0, "at least 0.9"),
+        ("pareto", "burst_p99_ratio", 6.0, "at least 10"),
+        ("semantics", "semantics_gain", 1.3, "at least 1.15"),
+        ("sigma", "sigma_robust", 1.1, "at most 1.25"),
+        ("single", "ipq3_p99_ratio", 6.0, "at least 2"),
+        ("single", "ipq1_p50_ratio", 6.0, "at least 1.5"),
+        ("overhead", "overhead_share", 0.05, "at most 0.064"),
+        ("overhead", "overhead_share_noop", 0.05, "at most 0.15"),
+        ("overhead", "window_turns", 1.0, "1 to 1"),
+    ],
+)
+def test_a_scenario_gives_its_figure_with_its_mark(
+    stand: PretendStand, name: str, figure: str, value: float, mark: str
+) -> None:
+    result = figures(name, stand)
+    assert result.figures[figure] == pytest.approx(value)
+    assert str(result.marks[figure]) == mark
+
+
+def test_a_rival_without_any_result_in_time_counts_with_one_of_all(stand: PretendStand) -> None:
+    def skewed(side: str, load: Load) -> Run:
+        return made_run(side, load, [0.5 if side == "ours" else 5.0] * 100)
+
+    stand.pretend = skewed
+    result = figures("skew", stand)
+    # Four urgent tenants with 100 results each.
+    assert result.figures["skew_in_time_ratio"] == pytest.approx(400)
+    assert {job.arrivals for run in stand.runs for job in run.load.jobs} == {"skewed"}
+
+
+def test_messages_of_all_sizes_bring_the_same_rows(stand: PretendStand) -> None:
+    figures("sizes", stand)
+    bulk = [next(job for job in run.load.jobs if job.group == "bulk") for run in stand.runs]
+    sizes = [job.rows_per_second * job.message_seconds / job.sources for job in bulk]
+    assert sizes == pytest.approx([1_000, 5_000, 10_000, 20_000, 40_000])
+    assert {job.rows_per_second for job in bulk} == {25_000}
+
+
+def test_the_share_error_is_the_greatest_of_all_windows_after_the_third_start(tmp_path: Path) -> None:
+    def sharing(side: str, load: Load) -> Run:
+        run = made_run(side, load, [1.0])
+        changed = zip(SHARES, (1000.0, -1000.0, 0.0), strict=True)
+        parts = [(share * 10_000,) * 14 + (share * 10_000 + change,) * 20 for share, change in changed]
+        jobs = [replace(each, done_by_second=rows) for each, rows in zip(run.jobs, parts, strict=True)]
+        return replace(run, jobs=tuple(jobs), warmup=14.0)
+
+    stand = PretendStand(tmp_path, sharing)
+    result = figures("share", stand)
+    assert result.figures["share_error"] == pytest.approx(0.1)
+    assert [row[1:] for row in result.tables[0].rows] == [("30.0%", "30.0%", "40.0%")] * 2
+    assert [job.starts_at for job in stand.runs[-1].load.jobs] == [0.0, 2.0, 4.0]
+    assert [job.share for job in sharing_jobs(1000.0, 1.0)] == list(SHARES)
+    assert sum(job.rows_per_second for job in sharing_jobs(1000.0, 1.0)) == pytest.approx(1500)
+    assert str(share_error([]).value) == "nan"
+
+
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_every_scenario_can_be_drawn(stand: PretendStand, tmp_path: Path, name: str) -> None:
+    result = figures(name, stand)
+    found = [save_plot(plot, tmp_path / "tenants.json") for plot in result.plots]
+    assert [path.name for path in found][:1] == ([f"tenants-{name}.png"] if name != "overhead" else [])
+    assert all(path.stat().st_size > 5000 for path in found)

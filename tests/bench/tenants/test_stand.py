@@ -1,0 +1,57 @@
+"""The search for what plain Spark can bear."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from tests.bench.tenants.made import made_run
+
+from penstock.bench.tenants.load import mixed
+from penstock.bench.tenants.runs import Run
+from penstock.bench.tenants.stand import bears, rows_done_per_second, search
+
+
+@pytest.mark.parametrize(
+    ("limit", "found", "tried"),
+    [
+        (100, 100.0, [100, 110]),
+        (125, 120.0, [100, 110, 120, 130]),
+        (95, 90.0, [100, 90]),
+        (55, 50.0, [100, 90, 80, 70, 60, 50]),
+    ],
+)
+def test_the_highest_rate_held_is_found_in_steps_of_a_tenth(
+    limit: float, found: float, tried: list[float]
+) -> None:
+    asked: list[float] = []
+
+    def held(rate: float) -> bool:
+        asked.append(rate)
+        return rate <= limit
+
+    assert search(100.0, held) == pytest.approx(found)
+    assert asked == pytest.approx(tried)
+
+
+def growing(seconds: float, measured: float) -> Run:
+    run = made_run("fifo", mixed(1000), [1.0])
+    jobs = [replace(each, backlog_seconds=(0.5, 0.5)) for each in run.jobs]
+    jobs[-1] = replace(jobs[-1], backlog_seconds=(2.0, 2.0 + seconds))
+    return replace(run, jobs=tuple(jobs), measured=measured)
+
+
+def test_a_backlog_that_grows_by_a_second_of_input_in_a_minute_is_too_much() -> None:
+    assert bears(growing(0.99, 60.0))
+    assert not bears(growing(1.0, 60.0))
+    assert not bears(growing(0.6, 30.0))
+    assert bears(growing(-3.0, 60.0))
+
+
+def test_rows_done_are_counted_after_the_warm_up() -> None:
+    run = made_run("fifo", mixed(1000), [1.0])
+    jobs = [
+        replace(each, done_by_second=(1000.0,) * 4 + (10.0,) * 20) if each.job.group == "bulk" else each
+        for each in run.jobs
+    ]
+    assert rows_done_per_second(replace(run, jobs=tuple(jobs))) == pytest.approx(40.0)
