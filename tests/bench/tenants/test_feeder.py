@@ -38,7 +38,7 @@ def test_rows_come_when_they_are_due_and_are_those_of_the_seed() -> None:
     assert all(at >= due for _, due, _, at in got)
     assert feeder.lag_seconds >= 1.0
     own = [part for job, _, parts, _ in got if job == "urgent-1" for part in parts]
-    events = AdEvents(JOBS[0].seed)
+    events = AdEvents(JOBS[0].seed, JOBS[0].events_drawn)
     again = [
         (each.source, events.rows(each.rows, base + each.begin, base + each.end, each.source))
         for each in SCHEDULES["urgent-1"]

@@ -147,6 +147,8 @@ def test_groups_are_as_the_paper_has_them() -> None:
     }
     assert len({each.seed for each in (*urgent, *bulk)}) == 8
     assert replace(URGENT, query="ipq2").slide_seconds == 0.5
+    drawn = [replace(URGENT, rows_per_second=rate, sources=1).events_drawn for rate in (1, 200, 4000)]
+    assert drawn == [1 << 10, 1 << 14, 1 << 17]
 
 
 def test_a_job_whose_sources_could_send_nothing_is_refused() -> None:

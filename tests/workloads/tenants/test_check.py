@@ -15,7 +15,7 @@ JOB = replace(urgent_jobs(1)[0], rows_per_second=400, sources=4)
 
 
 def row_by_row(job: Job, base: float, seconds: float) -> dict[float, float]:
-    events = AdEvents(job.seed)
+    events = AdEvents(job.seed, job.events_drawn)
     windows: dict[float, list[tuple[int, int, float]]] = defaultdict(list)
     for each in messages_of(job, seconds):
         table = events.rows(each.rows, base + each.begin, base + each.end, each.source)

@@ -20,7 +20,15 @@ from penstock.workloads.tenants.groups import bulk_jobs, urgent_jobs
 Scenario = Callable[[Stand, BenchResult], None]
 
 OVERLOAD = 2.0
-VOLUMES = (0.25, 0.5, 0.75, 1.0, 1.5, OVERLOAD)
+VOLUMES: Mapping[float, tuple[str, ...]] = {
+    0.25: ("fair", "ours"),
+    0.5: (*RIVALS, "ours"),
+    0.75: ("fair", "ours"),
+    1.0: (*RIVALS, "ours"),
+    1.5: ("fair", "ours"),
+    OVERLOAD: (*RIVALS, "gate", "ours"),
+}
+"""Bulk volume, as a multiple of what plain Spark can bear, and the sides that run it."""
 NOOP_TENANTS = 300
 SIGMAS = (0.0, 0.1, 0.3, 1.0)
 SIZES = (1_000, 5_000, 10_000, 20_000, 40_000)
@@ -30,8 +38,8 @@ def volume(stand: Stand, result: BenchResult) -> None:
     """Bulk volume rises, up to twice what plain Spark can bear (figure 8a)."""
     runs: dict[float, list[Run]] = {}
     for factor in VOLUMES:
-        sides = ("fifo", "fair", "gate", "ours") if factor == OVERLOAD else ("fair", "ours")
-        runs[factor] = [stand.run(side, mixed(factor * stand.capacity)) for side in sides]
+        load = mixed(factor * stand.capacity)
+        runs[factor] = [stand.run(side, load) for side in VOLUMES[factor]]
     put_overload(result, {run.side: run for run in runs[OVERLOAD]})
     put_in_time(result, [{run.side: run for run in made} for made in runs.values()])
     result.put("bulk_capacity_fifo", single(stand.capacity))

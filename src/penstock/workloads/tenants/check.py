@@ -19,7 +19,7 @@ Values = dict[float, float]
 
 def fed(job: Job, messages: Sequence[Message], base: float = 0.0) -> Iterator[Columns]:
     """The columns of every message again, in the order in which they were fed."""
-    events = AdEvents(job.seed)
+    events = AdEvents(job.seed, job.events_drawn)
     for each in messages:
         table = events.rows(each.rows, base + each.begin, base + each.end, each.source)
         columns = {name: table[name].to_numpy() for name in ("ad", "kind", "revenue")}

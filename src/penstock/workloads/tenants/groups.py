@@ -52,6 +52,12 @@ class Job:
             )
 
     @property
+    def events_drawn(self) -> int:
+        """How many different events its input goes round: about a minute's, from a thousand to 130,000."""
+        wanted = max(int(self.rows_per_second * 60), 1)
+        return int(min(max(1 << (wanted - 1).bit_length(), 1 << 10), 1 << 17))
+
+    @property
     def slide_seconds(self) -> float:
         """How far windows lie apart: IPQ2 slides by half a window, the others do not overlap."""
         return self.window_seconds / 2 if self.query == "ipq2" else self.window_seconds
