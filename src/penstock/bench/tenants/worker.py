@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import argparse
 import math
+import os
+import sys
 import time
+import traceback
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -110,8 +113,14 @@ def main() -> None:
     parser.add_argument("--side", choices=tuple(SIDES), required=True)
     parser.add_argument("--slots", type=int, default=2)
     parser.add_argument("--late", default="0s", help="of Penstock's windows, beside their frontier")
-    worker = Worker(make_side(parser.parse_args()))
-    serve(True, worker.answer)
+    asked = parser.parse_args()
+    try:
+        serve(True, Worker(make_side(asked)).answer)
+    except Exception:
+        # At once: queries that wait in callbacks would keep the process from ending.
+        traceback.print_exc()
+        sys.stderr.flush()
+        os._exit(1)
 
 
 if __name__ == "__main__":
