@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from penstock.queues.cursor import Position
 from penstock.queues.disk import Disk
 from penstock.queues.journal import CorruptJournal, Entry, Journal
+from penstock.queues.position import Position
 
 
 def test_a_journal_that_was_never_written_begins_before_the_first_turn(tmp_path: Path) -> None:

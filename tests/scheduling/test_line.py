@@ -137,18 +137,20 @@ def test_tokens_are_stamped_evenly_and_what_is_over_the_share_has_none() -> None
     assert line.rows_next == 200
 
 
-def test_tokens_come_back_with_the_next_second_and_go_on_with_the_data() -> None:
+def test_tokens_come_back_with_time_and_go_on_with_the_data() -> None:
     policy = TokenShare(rows_per_second=1000)
     line = Line(policy, Target("s", "ads", share=0.1))
     line.arrive(0, Message("0", 500, time=EPOCH))
     line.arrive(1, Message("1", 500, time=EPOCH + 0.5))
     line.arrive(2, Message("2", 500, time=EPOCH + 1.5))
-    contexts = [line.take(number, 500) for number in range(3)]
-    assert [each.deferred for each in contexts if each] == [False, True, False]
+    line.arrive(3, Message("3", 500, time=EPOCH + 5.5))
+    contexts = [line.take(number, 500) for number in range(4)]
+    # The first has taken the tokens of five seconds.
+    assert [each.deferred for each in contexts if each] == [False, True, True, False]
     below = Line(policy, Target("t", "ads", share=0.1))
     below.arrive("x", Message("x", 5, time=EPOCH + 9), upstream=contexts[1])
     assert next_of(below).deferred
-    assert next_of(below).pri_local == EPOCH
+    assert next_of(below).pri_local == inf
 
 
 def test_a_policy_may_be_changed_while_messages_wait() -> None:

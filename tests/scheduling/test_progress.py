@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.scheduling.contexts import transform
-from penstock.scheduling.progress import ProgressMap, Sources
+from penstock.scheduling.progress import ProgressMap, Sources, SourcesRule
 
 EPOCH = 1.8e9
 
@@ -83,14 +83,15 @@ def test_windows_are_closed_over_what_was_taken_not_over_what_waits() -> None:
 
 
 def test_a_source_that_is_silent_is_not_waited_for_unless_its_rows_wait() -> None:
-    sources = Sources(idle_seconds=10.0)
+    sources = Sources(SourcesRule(idle_seconds=10.0))
     sources.arrive("gone", 5.0, at=100.0)
     sources.arrive("alive", 5.0, at=100.0)
     sources.take("gone", 5.0)
     sources.arrive("alive", 20.0, at=111.0)
     assert sources.arrived(105.0) == 5.0
     assert sources.arrived(111.0) == 20.0
-    waiting = Sources(idle_seconds=10.0)
+    assert sources.arrived(999.0) == 20.0
+    waiting = Sources(SourcesRule(idle_seconds=10.0))
     waiting.arrive("gone", 5.0, at=100.0)
     waiting.arrive("alive", 20.0, at=111.0)
     waiting.take("alive", 20.0)
@@ -98,7 +99,7 @@ def test_a_source_that_is_silent_is_not_waited_for_unless_its_rows_wait() -> Non
 
 
 def test_sources_that_are_expected_are_waited_for_but_not_for_ever() -> None:
-    sources = Sources(expected=2, idle_seconds=10.0)
+    sources = Sources(SourcesRule(expected=2, idle_seconds=10.0))
     sources.arrive("first", 5.0, at=100.0)
     assert sources.arrived(109.0) is None
     assert sources.arrived(110.0) == 5.0
@@ -114,3 +115,15 @@ def test_what_was_taken_is_known_after_a_restart() -> None:
     again.arrive("a", 30.0, at=201.0)
     again.take("a", 30.0)
     assert again.taken(201.0) == 7.0
+
+
+def test_rows_that_were_passed_over_hold_the_frontier_back() -> None:
+    sources = Sources()
+    for least, greatest in ((0.0, 0.9), (1.0, 1.9), (2.0, 2.9)):
+        sources.arrive("a", greatest, at=100.0, least=least)
+    sources.take("a", 2.9, least=2.0)
+    assert sources.taken(100.0) == 0.0
+    sources.take("a", 0.9, least=0.0)
+    assert sources.taken(100.0) == 1.0
+    sources.take("a", 1.9, least=1.0)
+    assert sources.taken(100.0) == 2.9

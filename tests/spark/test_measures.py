@@ -83,7 +83,7 @@ def test_all_rows_come_out_under_every_policy(
 def test_policy_and_consumption_can_be_changed_while_running(
     engine: EngineFactory, spool: SpoolFactory
 ) -> None:
-    source, runs, kept = spool(), engine(), Kept()
+    source, runs, kept = spool(), engine(policy="fifo"), Kept()
     runs.submit(three_stages(source, kept))
     source.append(table(ROWS[:100]))
     runs.drain()

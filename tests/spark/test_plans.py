@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from penstock.spark.plans import SoleWatermark, parse_plan, read_plan, stateful_nodes
+from penstock.spark.plans import parse_plan, read_plan, stateful_nodes
+from penstock.spark.stage_line import EventTime
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -61,7 +62,24 @@ def test_an_aggregation_keeps_state_and_has_the_watermark_of_its_column(rate: Da
     counts = rate.withWatermark("timestamp", "250 milliseconds").groupBy(F.window("timestamp", "1 second"))
     plan = read_plan(counts.count())
     assert plan.stateful == ("Aggregate",)
-    assert plan.watermark == SoleWatermark("timestamp", 0.25)
+    assert plan.event_time == EventTime("timestamp", 0.25, 1.0, 1.0)
+
+
+@pytest.mark.spark
+def test_window_and_slide_are_read_from_the_plan(rate: DataFrame) -> None:
+    from pyspark.sql import functions as F
+
+    timed = rate.withWatermark("timestamp", "0 seconds")
+
+    def event_time(*window: str) -> EventTime | None:
+        return read_plan(timed.groupBy(F.window("timestamp", *window), "value").count()).event_time
+
+    assert event_time("10 minutes") == EventTime("timestamp", 0.0, 600.0, 600.0)
+    assert event_time("10 seconds", "2 seconds") == EventTime("timestamp", 0.0, 10.0, 2.0)
+    assert event_time("5 seconds", "5 seconds", "1 second") == EventTime("timestamp", 0.0, 5.0, 5.0)
+    session = timed.groupBy(F.session_window("timestamp", "10 seconds")).count()
+    assert read_plan(session).event_time == EventTime("timestamp", 0.0, None, None)
+    assert read_plan(timed.dropDuplicates(["timestamp"])).event_time == EventTime("timestamp", 0.0)
 
 
 @pytest.mark.spark
@@ -70,8 +88,12 @@ def test_the_watermark_is_nobodys_to_set_behind_a_filter_or_on_a_computed_column
 
     some = rate.filter("value > 3").withWatermark("timestamp", "1 second")
     later = rate.selectExpr("timestamp + INTERVAL 1 HOUR as t").withWatermark("t", "1 second")
-    assert read_plan(some.groupBy(F.window("timestamp", "1 second")).count()).watermark is None
-    assert read_plan(later.groupBy(F.window("t", "1 second")).count()).watermark is None
+    assert read_plan(some.groupBy(F.window("timestamp", "1 second")).count()).event_time is None
+    assert read_plan(later.groupBy(F.window("t", "1 second")).count()).event_time is None
+    # Unless it is set by what is known of the sources, not of the rows.
+    some = some.groupBy(F.window("timestamp", "1 second")).count()
+    assert read_plan(some, driven=True).event_time == EventTime("timestamp", 1.0, 1.0, 1.0)
+    assert read_plan(later.groupBy(F.window("t", "1 second")).count(), driven=True).event_time is None
 
 
 @pytest.mark.spark
@@ -97,4 +119,4 @@ def test_a_join_keeps_state_between_two_streams_only(spark: SparkSession, rate: 
         rate.withWatermark("timestamp", "1 second").join(other.withWatermark("t", "1 second"), "value")
     )
     assert plan.stateful == ("Join",)
-    assert plan.watermark is None
+    assert plan.event_time is None

@@ -42,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="where queues and checkpoints lie; a later run goes on from there (default: ./%(default)s)",
     )
     parser.add_argument("--slots", type=_positive, default=None, help="turns at a time (default: the cores)")
-    parser.add_argument("--policy", choices=sorted(POLICIES), default="fifo", help="default: %(default)s")
+    parser.add_argument("--policy", choices=sorted(POLICIES), default="llf", help="default: %(default)s")
     parser.add_argument(
         "--consumption",
         default="all",

@@ -29,6 +29,8 @@ class StageProfile:
     """c1 of it."""
     turns: int
     """How many it was learned from."""
+    mean_seconds: float = 0.0
+    """Of a turn, at the sizes they had."""
 
     def turn_seconds(self, rows: int) -> float:
         """C(n): how long a turn of `rows` rows is expected to take."""
@@ -91,6 +93,7 @@ class Profiler:
             fixed_seconds=fixed,
             row_seconds=per_row,
             turns=self._turns,
+            mean_seconds=self._seconds / self._weight,
         )
 
     def _costs(self) -> tuple[float, float]:

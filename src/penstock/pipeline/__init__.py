@@ -7,6 +7,7 @@ from penstock.pipeline.latency import DurationError, format_seconds, parse_laten
 from penstock.pipeline.nodes import Loop, Node, Operator, Sink, Source, Window
 from penstock.pipeline.pipeline import Pipeline
 from penstock.pipeline.stream import Stream
+from penstock.pipeline.tenant import Tenant
 
 __all__ = [
     "DurationError",
@@ -21,6 +22,7 @@ __all__ = [
     "Source",
     "SourceSpec",
     "Stream",
+    "Tenant",
     "Window",
     "format_seconds",
     "parse_latency",

@@ -14,6 +14,7 @@ from penstock.pipeline.graph import Graph
 from penstock.pipeline.nodes import Loop, Node, Operator, Source, kind_of, name_mistake
 from penstock.pipeline.parsing import field_names
 from penstock.pipeline.stream import Stream
+from penstock.pipeline.tenant import Tenant
 
 
 class Pipeline:
@@ -21,13 +22,16 @@ class Pipeline:
 
     Mistakes raise PipelineError, at the call where they can be known, else at `check`, all together.
     `version` is the user's own: a checkpoint of another version is refused. `fuse=False` gives every
-    operator a stage of its own.
+    operator a stage of its own. Without a `tenant` it is one by itself.
     """
 
-    def __init__(self, name: str, *, version: str = "1", fuse: bool = True) -> None:
+    def __init__(
+        self, name: str, *, version: str = "1", fuse: bool = True, tenant: Tenant | None = None
+    ) -> None:
         if mistake := name_mistake(name):
             raise PipelineError(str(name), [mistake])
         self.name = name
+        self.tenant = tenant or Tenant(name)
         self.version = str(version)
         self.fuse = fuse
         self._nodes: dict[str, Node] = {}

@@ -72,9 +72,13 @@ class Replay:
 class FromSpool:
     """Rows that the user's program appends to a spool it opened: `spool.append(table)`.
 
-    `schema` is DDL; it must be that of the tables appended.
+    `schema` is DDL; it must be that of the tables appended. A producer, `append(table, producer=)`, is a
+    source of its own: windows wait for all that have been seen, unless they are silent for `idle_seconds`.
+    `sources` is how many there are, so that none is missed at the start.
     """
 
     spool: Spool
     schema: str
+    sources: int = 0
+    idle_seconds: float = 10.0
     native: ClassVar[bool] = False

@@ -173,11 +173,15 @@ class Stream:
         self.pipeline.close_loop(self.pipeline.name_of(loop, "feed of", self.name), self.name)
 
     def sink(self, name: str, spec: SinkSpec, *, latency: Duration | None = None) -> None:
-        """Write the rows out, within `latency` of their arrival at the source; None sets no target."""
+        """Write the rows out, within `latency` of their arrival at the source.
+
+        Without it the target is that of the pipeline's tenant, if that has one.
+        """
         if mistake := sink_mistake(spec):
             self.pipeline.refuse("sink", name, mistake)
         with self.pipeline.blaming("sink", name):
-            target = None if latency is None else parse_latency(latency)
+            wanted = self.pipeline.tenant.latency if latency is None else latency
+            target = None if wanted is None else parse_latency(wanted)
         self.pipeline.add(Sink(name, self.name, spec, target))
 
     def __repr__(self) -> str:

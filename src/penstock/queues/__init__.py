@@ -1,6 +1,6 @@
 """Queues between stages: durable logs of segments with exact counts and a cursor for each consumer."""
 
-from penstock.queues.cursor import EARLIEST, Consumer, Position
+from penstock.queues.cursor import Consumer
 from penstock.queues.errors import (
     CorruptSegment,
     DiskFull,
@@ -12,6 +12,7 @@ from penstock.queues.errors import (
     SpoolInUse,
 )
 from penstock.queues.manifest import Pending
+from penstock.queues.position import EARLIEST, Position
 from penstock.queues.segment import Arrivals, Segment, Slice
 from penstock.queues.spool import Spool
 

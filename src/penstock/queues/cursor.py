@@ -4,49 +4,15 @@ from __future__ import annotations
 
 import bisect
 import heapq
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 from penstock.queues.errors import PositionAhead, SliceOrder
+from penstock.queues.position import EARLIEST, Position
 from penstock.queues.segment import Segment, Slice
 from penstock.queues.shelf import Shelf
 from penstock.queues.slices import Cutter
-
-
-@dataclass(frozen=True)
-class Position:
-    """How far a consumer has come: a set of segments, not one offset, as segments may be taken in any order.
-
-    Every sequence up to `low` is consumed, so is each one in `above`; `partial` counts rows from a start.
-    """
-
-    low: int = 0
-    partial: Mapping[int, int] = field(default_factory=dict)
-    above: frozenset[int] = frozenset()
-
-    @property
-    def highest(self) -> int:
-        return max(self.low, *self.partial, *self.above, 0)
-
-    def consumed(self, segment: Segment) -> int:
-        """Rows of `segment`, from its start, that this position has behind it."""
-        if segment.sequence <= self.low or segment.sequence in self.above:
-            return segment.rows
-        return min(self.partial.get(segment.sequence, 0), segment.rows)
-
-    def to_json(self) -> dict[str, Any]:
-        partial = {str(sequence): rows for sequence, rows in sorted(self.partial.items())}
-        return {"low": self.low, "partial": partial, "above": sorted(self.above)}
-
-    @classmethod
-    def from_json(cls, fields: Mapping[str, Any]) -> Position:
-        partial = {int(sequence): int(rows) for sequence, rows in fields["partial"].items()}
-        return cls(int(fields["low"]), partial, frozenset(int(sequence) for sequence in fields["above"]))
-
-
-EARLIEST = Position()
 
 
 class Consumer:
@@ -72,6 +38,7 @@ class Consumer:
         self._by_arrival: list[tuple[float, int]] = []  # heap; may hold segments that wait no more
         self._rows_waiting = 0
         self.rows_offered = 0  # all rows that ever waited here first; never goes down
+        self._fresh: list[Segment] = []  # came since someone asked
         for sequence in sorted(shelf.segments):
             self._begin(shelf.segments[sequence], position.consumed(shelf.segments[sequence]))
 
@@ -85,6 +52,7 @@ class Consumer:
         self._enqueue(segment)
         self._rows_waiting += segment.rows - consumed
         self.rows_offered += segment.rows - consumed
+        self._fresh.append(segment)
 
     def _enqueue(self, segment: Segment) -> None:
         bisect.insort(self._order, segment.sequence)
@@ -93,6 +61,12 @@ class Consumer:
     def offer(self, segment: Segment) -> None:
         """A segment was published (the spool calls this, under its lock)."""
         self._begin(segment, 0)
+
+    def take_fresh(self) -> list[Segment]:
+        """The segments that have come since the last call."""
+        with self._shelf.lock:
+            fresh, self._fresh = self._fresh, []
+            return fresh
 
     def needs(self, sequence: int) -> bool:
         """Whether any row of a segment is not yet released."""
@@ -147,11 +121,11 @@ class Consumer:
         with self._shelf.lock:
             return tuple((self._shelf.segments[seq], self._taken.get(seq, 0)) for seq in self._order)
 
-    def rows_to_segment_end(self, rows: int) -> int:
+    def rows_to_segment_end(self, rows: int, key: Callable[[Segment], Any] | None = None) -> int:
         """`rows`, or as many more as it takes to end with a segment; all that wait if they are fewer."""
         with self._shelf.lock:
             whole = 0
-            for sequence in self._order:
+            for sequence in self._ordered(key):
                 if whole >= rows:
                     break
                 whole += self._shelf.segments[sequence].rows - self._taken.get(sequence, 0)
@@ -178,12 +152,14 @@ class Consumer:
             raise
         return tuple(slices)
 
+    def _ordered(self, key: Callable[[Segment], Any] | None) -> Sequence[int]:
+        if key is None:
+            return self._order
+        return sorted(self._order, key=lambda sequence: (key(self._shelf.segments[sequence]), sequence))
+
     def _choose(self, rows: int, key: Callable[[Segment], Any] | None) -> list[tuple[Segment, int, int]]:
-        order: Sequence[int] = self._order
-        if key is not None:
-            order = sorted(order, key=lambda sequence: (key(self._shelf.segments[sequence]), sequence))
         chosen, finished = [], set()
-        for sequence in order:
+        for sequence in self._ordered(key):
             if rows <= 0:
                 break
             segment, start = self._shelf.segments[sequence], self._taken.get(sequence, 0)

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from penstock.errors import PenstockError
-from penstock.queues.cursor import EARLIEST, Position
 from penstock.queues.disk import Disk
+from penstock.queues.position import EARLIEST, Position
 from penstock.queues.segment import Slice
 
 # (segment's sequence, first row, rows): enough to take the same rows again.
@@ -36,7 +36,7 @@ class Entry:
     `positions`: rows behind them are released. `grants`: those not released yet, the last one done
     (`grant`) and, while a held turn runs, the one after it. `outputs` are what the last turn wrote,
     each shown again at recovery, which does nothing if it was shown before. `flush`: windows still
-    wait for a batch without rows.
+    wait for a batch without rows. `progress`: how far event time has come, by column and source.
     """
 
     batch: int = -1
@@ -45,6 +45,7 @@ class Entry:
     grants: Grants = field(default_factory=dict)
     outputs: tuple[Mapping[str, Any], ...] = ()
     flush: bool = False
+    progress: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
 
     def position(self, queue: str) -> Position:
         return self.positions.get(queue, EARLIEST)
@@ -65,6 +66,7 @@ class Entry:
             "grants": {str(number): taken for number, taken in self.grants.items()},
             "outputs": list(self.outputs),
             "flush": self.flush,
+            "progress": {column: dict(taken) for column, taken in self.progress.items()},
         }
 
     @classmethod
@@ -80,6 +82,7 @@ class Entry:
             grants=grants,
             outputs=tuple(fields["outputs"]),
             flush=bool(fields["flush"]),
+            progress=fields.get("progress", {}),
         )
 
 

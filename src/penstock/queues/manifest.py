@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from penstock.queues.errors import CorruptSegment
-from penstock.queues.segment import Arrivals, EventRanges, Segment
+from penstock.queues.segment import Arrivals, Context, EventRanges, Segment
 
 MAX_NAME = 160
 _SEGMENT = re.compile(r"(\d{12,})-(.+)-(\d+)\.json")
@@ -29,6 +29,7 @@ class Pending:
     rows: int
     arrivals: Arrivals
     event_ranges: EventRanges = field(default_factory=dict)
+    context: Context = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -49,6 +50,7 @@ class Pending:
             self.arrivals,
             published,
             self.event_ranges,
+            self.context,
         )
 
 
@@ -97,6 +99,8 @@ def dump(pending: Pending) -> bytes:
         "arrivals": pending.arrivals.to_json(),
         "event_ranges": pending.event_ranges,
     }
+    if pending.context:
+        fields["context"] = dict(pending.context)
     body = json.dumps(fields)[1:]
     return f'{{"check": "{zlib.crc32(body.encode()):08x}", {body}\n'.encode()
 
@@ -127,4 +131,5 @@ def _from_json(fields: Mapping[str, Any]) -> Pending:
         rows=fields["rows"],
         arrivals=Arrivals.from_json(fields["arrivals"]),
         event_ranges={name: (low, high) for name, (low, high) in fields["event_ranges"].items()},
+        context=fields.get("context", {}),
     )

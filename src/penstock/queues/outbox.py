@@ -9,15 +9,18 @@ import uuid
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 
 import pyarrow as pa
 
 from penstock.queues.errors import DiskFull, SpoolError
 from penstock.queues.manifest import Pending, data_name, dump, segment_name
 from penstock.queues.parquet import encode, event_ranges, merge_ranges
-from penstock.queues.segment import Arrivals, EventRanges, Segment
+from penstock.queues.segment import Arrivals, Context, EventRanges, Segment
 from penstock.queues.shelf import Shelf
 from penstock.queues.slices import checked_footer
+
+NO_CONTEXT: Context = MappingProxyType({})
 
 
 @dataclass
@@ -58,7 +61,14 @@ class Outbox:
             with self._manifest(pending) as manifest:
                 return self._place(pending, manifest, self.clock())
 
-    def write(self, table: pa.Table, producer: str, batch: int, arrivals: Arrivals | None) -> Pending:
+    def write(
+        self,
+        table: pa.Table,
+        producer: str,
+        batch: int,
+        arrivals: Arrivals | None,
+        context: Context = NO_CONTEXT,
+    ) -> Pending:
         """Writes a pending segment; without rows it is a manifest alone."""
         rows = table.num_rows
         if rows == 0:
@@ -68,10 +78,17 @@ class Outbox:
         with self._data_file(producer, content) as file:
             arrived = self._arrivals(arrivals, rows)
             sizes = (content.nbytes,)
-            return self._keep(Pending(producer, batch, (file,), sizes, rows, arrived, event_ranges(table)))
+            ranges = event_ranges(table)
+            return self._keep(Pending(producer, batch, (file,), sizes, rows, arrived, ranges, context))
 
     def adopt(
-        self, files: Sequence[Path], producer: str, batch: int, arrivals: Arrivals | None, rows: int | None
+        self,
+        files: Sequence[Path],
+        producer: str,
+        batch: int,
+        arrivals: Arrivals | None,
+        rows: int | None,
+        context: Context = NO_CONTEXT,
     ) -> Pending:
         """Moves finished Parquet files in as a pending segment."""
         footers = {file: checked_footer(file) for file in files}
@@ -86,7 +103,7 @@ class Outbox:
         with self._moved(full, producer, sum(sizes)) as names:
             ranges = merge_ranges([footers[file] for file in full])
             arrived = self._arrivals(arrivals, counted)
-            pending = self._keep(Pending(producer, batch, names, sizes, counted, arrived, ranges))
+            pending = self._keep(Pending(producer, batch, names, sizes, counted, arrived, ranges, context))
         for file in set(files).difference(full):
             self.shelf.disk.remove(file)
         return pending

@@ -109,6 +109,8 @@ def _merge_pairs(bins: list[Bin], lefts: set[int]) -> list[Bin]:
 
 
 EventRanges = Mapping[str, tuple[float, float]]
+Context = Mapping[str, Any]
+"""What a stage sends along with its rows, as JSON can hold it; the queue does not look into it."""
 
 
 @dataclass(frozen=True)
@@ -124,6 +126,7 @@ class Segment:
     arrivals: Arrivals
     published: float
     event_ranges: EventRanges = field(default_factory=dict)
+    context: Context = field(default_factory=dict)
 
     @property
     def bytes(self) -> int:
@@ -140,6 +143,7 @@ class Segment:
             "arrivals": self.arrivals.to_json(),
             "published": self.published,
             "event_ranges": {column: list(ends) for column, ends in self.event_ranges.items()},
+            "context": dict(self.context),
         }
 
     @classmethod
@@ -156,6 +160,7 @@ class Segment:
             event_ranges={
                 name: (float(low), float(high)) for name, (low, high) in fields["event_ranges"].items()
             },
+            context=fields.get("context", {}),
         )
 
 

@@ -14,16 +14,17 @@ from urllib.parse import quote, unquote
 
 import pyarrow as pa
 
-from penstock.queues.cursor import EARLIEST, Consumer, Position
+from penstock.queues.cursor import Consumer
 from penstock.queues.disk import Disk
 from penstock.queues.errors import CorruptSegment, SpoolError
 from penstock.queues.listeners import Listener
 from penstock.queues.manifest import Pending
-from penstock.queues.outbox import Outbox
+from penstock.queues.outbox import NO_CONTEXT, Outbox
 from penstock.queues.owner import OwnerLock
+from penstock.queues.position import EARLIEST, Position
 from penstock.queues.recovery import scan, tidy
 from penstock.queues.room import Room, WhenFull
-from penstock.queues.segment import Arrivals, Segment
+from penstock.queues.segment import Arrivals, Context, Segment
 from penstock.queues.shelf import Shelf
 from penstock.queues.slices import Cutter
 
@@ -138,14 +139,19 @@ class Spool:
         return segment
 
     def write_pending(
-        self, table: pa.Table, producer: str, batch: int, arrivals: Arrivals | None = None
+        self,
+        table: pa.Table,
+        producer: str,
+        batch: int,
+        arrivals: Arrivals | None = None,
+        context: Context = NO_CONTEXT,
     ) -> Pending:
         """Writes a turn's output, seen by nobody until `publish`; replaces what is pending under its batch.
 
         `arrivals` may be those of the turn's input: they are scaled to the rows written.
         """
         self._shelf.check_open()
-        return self._outbox.write(table, producer, batch, arrivals)
+        return self._outbox.write(table, producer, batch, arrivals, context)
 
     def adopt_pending(
         self,
@@ -154,13 +160,14 @@ class Spool:
         batch: int,
         arrivals: Arrivals | None = None,
         rows: int | None = None,
+        context: Context = NO_CONTEXT,
     ) -> Pending:
         """As write_pending, for Parquet files, moved in in the order given; files without rows are removed.
 
         When it fails the files are back where they were.
         """
         self._shelf.check_open()
-        return self._outbox.adopt([Path(file) for file in files], producer, batch, arrivals, rows)
+        return self._outbox.adopt([Path(file) for file in files], producer, batch, arrivals, rows, context)
 
     def publish(self, pending_name: str, now: float | None = None) -> Segment | None:
         """Makes a pending segment visible, by one rename.

@@ -71,8 +71,8 @@ class Message:
     """Rows that come to a stage together.
 
     `progress` is their logical time p_M, how far event time has come with them, None where they have none;
-    `time` is t_M, when they arrived at their source. `rows_before` counts the rows that came to the stage
-    before them in the same second.
+    `time` is t_M, when they arrived at their source. `least_progress` is that of their earliest
+    row. `before` is what the policy has kept in the `fields` of the message that came before them.
     """
 
     id: str
@@ -80,7 +80,8 @@ class Message:
     time: float
     progress: float | None = None
     source: str = ""
-    rows_before: int = 0
+    least_progress: float | None = None
+    before: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, replace
-from math import floor
 
 from penstock.scheduling.contexts import Frontier, Message, PriorityContext, ReplyContext, Target, transform
 from penstock.scheduling.policies import ContextPolicy
@@ -49,7 +48,7 @@ class Line:
         self._entries: dict[Hashable, _Entry] = {}
         self._order: list[tuple[tuple[float, int], Hashable]] = []
         self._count = 0
-        self._second = (0, 0)
+        self._fields: Mapping[str, float] = {}
         self.reply = ReplyContext()
 
     @property
@@ -66,24 +65,18 @@ class Line:
 
     def arrive(self, key: Hashable, message: Message, upstream: PriorityContext | None = None) -> None:
         """A message has come; `upstream` is the context it was sent with, None at a source."""
-        message = replace(message, rows_before=self._rows_before(message))
+        message = replace(message, before=self._fields)
         if message.progress is not None:
-            self.sources.arrive(message.source, message.progress, message.time)
+            self.sources.arrive(message.source, message.progress, message.time, message.least_progress)
             reached = self.sources.arrived(message.time)
             if reached is not None:
                 self._times.update(reached, message.time)
         context = self._converted(message, upstream, self._target)
+        self._fields = context.fields
         self._count += 1
         entry = _Entry(message, upstream, context, (context.pri_local, self._count), message.rows)
         self._entries[key] = entry
         insort(self._order, (entry.place, key), key=lambda item: item[0])
-
-    def _rows_before(self, message: Message) -> int:
-        second, rows = self._second
-        now = floor(message.time)
-        before = rows if now == second else 0
-        self._second = (now, before + message.rows)
-        return before
 
     def take(self, key: Hashable, rows: int) -> PriorityContext | None:
         """The stage takes rows of a message; the context they came with."""
@@ -95,8 +88,9 @@ class Line:
             del self._entries[key]
             place = bisect_left(self._order, entry.place, key=lambda item: item[0])
             del self._order[place]
-            if entry.message.progress is not None:
-                self.sources.take(entry.message.source, entry.message.progress)
+            message = entry.message
+            if message.progress is not None:
+                self.sources.take(message.source, message.progress, message.least_progress)
         return entry.context
 
     def place_of(self, key: Hashable) -> tuple[float, int]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, insort
 from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
 from math import inf
 
 IDLE_SECONDS = 10.0
@@ -45,25 +47,46 @@ class ProgressMap:
         return t0 + mean_t + slope * (progress - p0 - mean_p) if slope > 0.0 else None
 
 
+@dataclass(frozen=True)
+class SourcesRule:
+    """How many sources there are, 0 where that is not known, and how long a silent one is waited for."""
+
+    expected: int = 0
+    idle_seconds: float = IDLE_SECONDS
+
+    @classmethod
+    def of_all(cls, rules: Sequence[SourcesRule]) -> SourcesRule:
+        """The rule of a stage that reads several queues."""
+        if not rules:
+            return cls()
+        return cls(sum(each.expected for each in rules), max(each.idle_seconds for each in rules))
+
+
+ANY_SOURCES = SourcesRule()
+
+
 class Sources:
     """How far the sources of a queue have come; a source that is silent for long is not waited for.
 
-    `expected` sources must have been seen before there is a frontier, or the silence must have passed.
+    As many as are expected must have been seen before there is a frontier, or the silence must have passed.
     What has arrived and what the stage has taken are kept apart: a window may be closed only over rows
     that were taken. Not safe for threads.
     """
 
-    def __init__(self, expected: int = 0, idle_seconds: float = IDLE_SECONDS) -> None:
-        self._expected = expected
-        self._idle_seconds = idle_seconds
+    def __init__(self, rule: SourcesRule = ANY_SOURCES) -> None:
+        self._expected = rule.expected
+        self._idle_seconds = rule.idle_seconds
         self._arrived: dict[str, float] = {}
         self._taken: dict[str, float] = {}
+        self._waiting: dict[str, list[float]] = {}  # the least progress of each message that waits
         self._last: dict[str, float] = {}
         self._first_at = inf
         self._steps: list[tuple[float, float]] = []
 
-    def arrive(self, source: str, progress: float, at: float) -> None:
-        """Rows of a source up to `progress` came at `at`; they wait."""
+    def arrive(self, source: str, progress: float, at: float, least: float | None = None) -> None:
+        """Rows of a source from `least` up to `progress` came at `at`; they wait."""
+        if least is not None:
+            insort(self._waiting.setdefault(source, []), least)
         self._first_at = min(self._first_at, at)
         self._last[source] = max(at, self._last.get(source, -inf))
         self._arrived[source] = max(progress, self._arrived.get(source, -inf))
@@ -74,8 +97,12 @@ class Sources:
         if frontier is not None and (not self._steps or frontier > self._steps[-1][0]):
             self._steps.append((frontier, at))
 
-    def take(self, source: str, progress: float) -> None:
-        """The stage has taken rows of a source up to `progress`."""
+    def take(self, source: str, progress: float, least: float | None = None) -> None:
+        """The stage has taken rows of a source from `least` up to `progress`."""
+        waiting = self._waiting.get(source, [])
+        place = bisect_left(waiting, least) if least is not None else len(waiting)
+        if place < len(waiting) and waiting[place] == least:
+            del waiting[place]
         self._taken[source] = max(progress, self._taken.get(source, -inf))
 
     def arrived(self, now: float) -> float | None:
@@ -83,17 +110,26 @@ class Sources:
         return self._least(self._arrived, now)
 
     def taken(self, now: float) -> float | None:
-        """The same for what was taken. A source whose rows wait counts, however long it has been silent."""
+        """The same for what was taken; rows that were passed over hold it back.
+
+        A source whose rows wait counts, however long it has been silent.
+        """
         if not self._taken:
             return None
-        return self._least({name: self._taken.get(name, -inf) for name in self._arrived}, now)
+        return self._least({name: self._taken_of(name) for name in self._arrived}, now)
+
+    def _taken_of(self, source: str) -> float:
+        passed_over = self._waiting.get(source)
+        taken = self._taken.get(source, -inf)
+        return min(taken, passed_over[0]) if passed_over else taken
 
     def _least(self, known: dict[str, float], now: float) -> float | None:
         if len(self._arrived) < self._expected and now - self._first_at < self._idle_seconds:
             return None
         active = [value for name, value in known.items() if self._counts(name, now)]
-        least = min(active or known.values(), default=None)
-        return None if least is None or least == -inf else least
+        # Where all are silent, none of them is waited for.
+        least = min(active) if active else max(known.values(), default=-inf)
+        return None if least == -inf else least
 
     def _counts(self, source: str, now: float) -> bool:
         waits = self._taken.get(source, -inf) < self._arrived[source]

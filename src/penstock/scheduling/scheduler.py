@@ -44,8 +44,9 @@ class Scheduler:
     starve; the slots it waits for stay free meanwhile. One that needs more than the pool gets the whole pool.
     Equal calls give equal decisions. Not safe for threads: the caller locks.
 
-    A stage that has waited for `patience_seconds` goes before all that have waited less. So, among N stages
-    with turns of at most T seconds on one slot each, none waits longer than patience + N * T.
+    Under a policy by contexts a stage that has waited for `patience_seconds` goes before all that have waited
+    less. So, among N stages with turns of at most T seconds on one slot each, none waits longer than
+    patience + N * T.
     A turn is predicted to take `grain_seconds` at most, and the rest of its rows queue again.
     """
 
@@ -81,6 +82,10 @@ class Scheduler:
     @property
     def slots(self) -> int:
         return self._slots
+
+    @property
+    def policy(self) -> Policy:
+        return self._policy
 
     @property
     def free_slots(self) -> int:
@@ -232,7 +237,7 @@ class Scheduler:
 
     def _starved(self, now: float) -> StageView | None:
         """The stage that has waited longest, if that is longer than patience lasts."""
-        while self._by_age:
+        while self._by_age and isinstance(self._policy, ContextPolicy):
             since, name, version = self._by_age[0]
             if self._is_current(name, version):
                 return self._waiting[name][1] if now - since >= self._patience else None

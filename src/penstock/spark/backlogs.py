@@ -11,6 +11,8 @@ from typing import Protocol
 from urllib.parse import unquote, urlparse
 
 from penstock.queues.segment import Arrivals
+from penstock.scheduling.contexts import Frontier, transform
+from penstock.scheduling.line import WindowSpan
 from penstock.spark.query import AfterBatch, HeldQuery
 from penstock.spark.rate_clock import RateClock
 from penstock.spark.turn_input import Portion, TurnInput
@@ -55,6 +57,10 @@ class Backlog(Protocol):
         """Spark found no rows where some were thought to wait."""
         ...
 
+    def frontier(self, span: WindowSpan, now: float) -> Frontier | None:
+        """The window that a batch completes next, None where that cannot be known."""
+        ...
+
 
 class RateBacklog:
     """Spark's rate source: rows come at whole seconds after its start, so everything about it is known."""
@@ -96,6 +102,14 @@ class RateBacklog:
 
     def nothing_came(self) -> None:
         """Nothing to correct: the clock goes on."""
+
+    def frontier(self, span: WindowSpan, now: float) -> Frontier | None:
+        if self._clock is None:
+            return None
+        done = self._clock.last_event_ms(self._seconds_done) / 1000
+        needed = transform(done - span.delay_seconds, span.slide_seconds) + span.delay_seconds
+        time = self._clock.completed_at(needed)
+        return Frontier(needed, time, complete=time <= now - CLOCK_GRAIN_SECONDS)
 
     def _second(self, clock: RateClock, number: int) -> Portion:
         came = self._comes_at(clock, number)
@@ -146,6 +160,10 @@ class FilesBacklog:
         rows = [share + (place < left) for place in range(len(came))]
         pairs = zip(sorted(came.values()), rows, strict=True)
         return TurnInput(tuple(Portion(count, Arrivals.at(at, count), at) for at, count in pairs if count))
+
+    def frontier(self, span: WindowSpan, now: float) -> Frontier | None:
+        """What is in the files is not known."""
+        return None
 
     def nothing_came(self) -> None:
         """Names that Spark passes over, such as empty or unreadable ones, are not asked for again."""
@@ -202,6 +220,10 @@ class UnknownBacklog:
 
     def nothing_came(self) -> None:
         """Nothing was thought to wait."""
+
+    def frontier(self, span: WindowSpan, now: float) -> Frontier | None:
+        """Nothing is known before a batch."""
+        return None
 
     def look(self) -> None:
         """Nothing to do: only a batch can tell."""

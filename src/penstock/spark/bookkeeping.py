@@ -37,6 +37,8 @@ class Books:
     latency: LatencyHistogram = field(default_factory=LatencyHistogram)
     late_rows: int = 0
     dead_rows: int = 0
+    slot_seconds: float = 0.0
+    rows_taken: int = 0
 
     def __post_init__(self) -> None:
         self._meter = StageMeter(self.started_at)
@@ -83,6 +85,8 @@ class Books:
                 compute_seconds=times.compute_seconds,
             )
             self._meter.turn_finished(record)
+            self.slot_seconds += record.turn_seconds * record.slots
+            self.rows_taken += record.rows_in
             self.last_turn_end = outcome.visible_at
             if outcome.rows_in:
                 fresh = outcome.rows_out / outcome.rows_in

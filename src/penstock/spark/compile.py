@@ -16,17 +16,19 @@ from penstock.queues.cursor import Consumer
 from penstock.queues.disk import Disk
 from penstock.queues.journal import Journal
 from penstock.queues.spool import Spool
+from penstock.scheduling.progress import SourcesRule
 from penstock.spark.adopted import AdoptedQuery
 from penstock.spark.backlogs import Backlog, FilesBacklog, RateBacklog, UnknownBacklog
 from penstock.spark.direct import DirectStage
 from penstock.spark.each_turn import EachTurn
 from penstock.spark.end_catalog import Writer, end_for
 from penstock.spark.ends import QueueEnd, RemoteEnd
+from penstock.spark.grant_books import GrantBooks
 from penstock.spark.granted_frames import GrantedFrames
-from penstock.spark.held import GrantBooks, HeldParts, HeldStage, Late
+from penstock.spark.held import HeldParts, HeldStage, Late
 from penstock.spark.inputs import QueueInputs, Slices
 from penstock.spark.native import NativeParts, NativeStage
-from penstock.spark.plans import StreamPlan, read_plan
+from penstock.spark.plans import StreamPlan, driven_by_us, read_plan
 from penstock.spark.query import QuerySettings
 from penstock.spark.results import DEAD_LETTER, RAW
 from penstock.spark.stage_base import Destination, Place
@@ -47,6 +49,7 @@ class Compiler:
     spools: Mapping[str, Spool]
     schemas: dict[str, StructType]
     disk: Disk
+    sources: dict[str, SourcesRule]
 
     def compile(self, stage: Stage, place: Place) -> RunningStage:
         """The stage, ready to be scheduled; what it wrote before a crash is shown."""
@@ -57,7 +60,7 @@ class Compiler:
             return self._native(stage, place, journal)
         books = GrantBooks(place, stage.inputs)
         frame = build(stage, books.frames(place, self.schemas))
-        plan = read_plan(frame)
+        plan = read_plan(frame, driven=True)
         schema = frame.schema if stage.at_turn is None else EachTurn.of(stage).schema
         destination = self._destination(stage, schema, place.folder)
         inputs = self._inputs(stage, place, journal)
@@ -65,7 +68,9 @@ class Compiler:
         if plan.is_stateful:
             _check_stateless(stage, destination, plan)
             late = self._late(stage, place)
-            parts = HeldParts(inputs, books, frame, plan.watermark, late, frames)
+            if plan.event_time is not None:
+                frame = driven_by_us(frame)
+            parts = HeldParts(inputs, books, frame, plan.event_time, late, frames)
             return HeldStage(place, destination, journal, parts)
         books.close()
         return DirectStage(place, destination, journal, inputs, frames)
@@ -79,7 +84,7 @@ class Compiler:
         plan = read_plan(frame)
         destination = self._destination(stage, frame.schema, place.folder)
         backlog = backlog_of(plan, settings, place.dispatcher.clock())
-        parts = NativeParts(frame, settings, backlog, plan.watermark)
+        parts = NativeParts(frame, settings, backlog, plan.event_time)
         return NativeStage(place, destination, journal, parts)
 
     def _inputs(self, stage: Stage, place: Place, journal: Journal) -> QueueInputs:
@@ -87,7 +92,8 @@ class Compiler:
             queue: self.spools[queue].subscribe(stage.name, journal.entry.position(queue))
             for queue in stage.inputs
         }
-        return QueueInputs(consumers, place.folder / "slices")
+        rules = [self.sources[queue] for queue in stage.inputs if queue in self.sources]
+        return QueueInputs(consumers, place.folder / "slices", SourcesRule.of_all(rules))
 
     def _frames(self, stage: Stage, place: Place, before: str | None = None) -> GrantedFrames:
         schemas = {queue: self.schemas[queue] for queue in stage.inputs}

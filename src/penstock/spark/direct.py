@@ -38,7 +38,7 @@ class DirectStage(StageBase):
         inputs: QueueInputs,
         frames: FramesBefore,
     ):
-        super().__init__(place, destination, journal, "direct")
+        super().__init__(place, destination, journal, "direct", inputs.consumers, None, inputs.sources)
         self.inputs = inputs
         self._frames_before = frames
         self._frames = frames(None)
@@ -68,7 +68,7 @@ class DirectStage(StageBase):
     def turn(self, grant: Grant) -> None:
         slices: Slices = {}
         try:
-            slices = self.inputs.take(grant.rows)
+            slices = self.inputs.take(grant.rows, order=self.line.key_of)
             self.books.began(grant.at, self.inputs.rows_waiting)
             self._run_or_give_back(grant, slices)
         except Exception as error:
@@ -84,13 +84,15 @@ class DirectStage(StageBase):
             # Nothing is committed. The stage is looked at again when its end is back.
             self.books.gave_back(self.now, turn_input(slices).rows)
             self.inputs.give_back(slices)
+            self.line.gave_back(slices)
 
     def _run(self, grant: Grant, slices: Slices) -> None:
         batch = self.journal.entry.batch + 1
         took = turn_input(slices)
         set_pool(self.place)
+        context = self.line.took(slices, self.now)
         with self._frames.turn(slices) as rows:
-            result = self.result(rows, Dating(took))
+            result = self.result(rows, Dating(took), context)
             written = self.write(result, batch)
         self._commit(batch, slices, written)
         visible_at = self.reveal(written)
@@ -99,7 +101,8 @@ class DirectStage(StageBase):
 
     def _commit(self, batch: int, slices: Slices, written: Written) -> None:
         positions = {**self.journal.entry.positions, **self.inputs.commit(slices)}
-        self.journal.write(Entry(batch=batch, positions=positions, outputs=written.outputs))
+        progress = self.line.to_json()
+        self.journal.write(Entry(batch, positions=positions, outputs=written.outputs, progress=progress))
 
     def runs_before(self, operator: str) -> bool:
         """Whether the operators before this one run on the rows of the turn that failed."""

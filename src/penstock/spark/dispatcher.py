@@ -11,15 +11,17 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
 from itertools import count
+from math import inf
 from typing import Protocol
 
 from penstock.scheduling.consumption import Consumption
 from penstock.scheduling.decisions import Decision, DecisionLog, Grant
-from penstock.scheduling.policies import Policy
-from penstock.scheduling.scheduler import Scheduler
+from penstock.scheduling.policies import ContextPolicy, Llf, Policy
+from penstock.scheduling.scheduler import CutCount, Scheduler
 from penstock.scheduling.stage_view import StageView
 
 log = logging.getLogger("penstock")
+_DEADLINES = Llf()
 
 
 class Schedulable(Protocol):
@@ -61,6 +63,17 @@ class Dispatcher:
     @property
     def slots(self) -> int:
         return self._scheduler.slots
+
+    @property
+    def context_policy(self) -> ContextPolicy:
+        """The policy by which contexts are made; where turns go by another, they still tell deadlines."""
+        policy = self._scheduler.policy
+        return policy if isinstance(policy, ContextPolicy) else _DEADLINES
+
+    @property
+    def cuts(self) -> CutCount:
+        """Turns cut short for another stage, and how often the prediction was wrong."""
+        return self._scheduler.cuts
 
     def reschedule(self, policy: Policy | None, consumption: Consumption | None) -> None:
         """Goes on under another policy or consumption; None leaves what is."""
@@ -158,9 +171,15 @@ class Dispatcher:
             decision = self._scheduler.next(self.clock())
             self.decisions.add(decision)
             if not isinstance(decision, Grant):
+                if decision.until < inf:
+                    self.at(decision.until, self._look_again)
                 return
             stage = self._stages[decision.stage]
             self._threads.submit(self._guarded, partial(stage.turn, decision))
+
+    def _look_again(self) -> None:
+        with self._scheduling():
+            self._grant_all()
 
     def _guarded(self, action: Callable[[], None]) -> None:
         try:

@@ -91,12 +91,14 @@ class QueueEnd:
     def write(self, result: Result, batch: int) -> Written:
         if not result.small:
             with result.files() as files:
-                pending = self.spool.adopt_pending(files, self.producer, batch, result.arrivals)
+                pending = self.spool.adopt_pending(
+                    files, self.producer, batch, result.arrivals, context=result.context
+                )
             return Written(pending.rows, ({"pending": pending.name},))
         table = result.table()
         if table.num_rows == 0:
             return Written(0)
-        pending = self.spool.write_pending(table, self.producer, batch, result.arrivals)
+        pending = self.spool.write_pending(table, self.producer, batch, result.arrivals, result.context)
         return Written(table.num_rows, ({"pending": pending.name},))
 
     def show(self, output: Output) -> None:

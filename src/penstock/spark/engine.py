@@ -15,14 +15,14 @@ from penstock.measure.congestion import Congestion
 from penstock.measure.turns import TurnRecord
 from penstock.pipeline.checks import FloorTable
 from penstock.pipeline.endpoints import SinkSpec
-from penstock.pipeline.latency import Duration
+from penstock.pipeline.latency import Duration, parse_positive
 from penstock.pipeline.pipeline import Pipeline
 from penstock.queues.owner import OwnerLock
 from penstock.scheduling.catalog import policy_named
 from penstock.scheduling.consumption import parse_consumption
 from penstock.scheduling.decisions import Decision
 from penstock.scheduling.policies import Policy
-from penstock.scheduling.scheduler import Scheduler
+from penstock.scheduling.scheduler import CutCount, Scheduler
 from penstock.spark.adopted import AdoptedQuery, adopted_pipeline
 from penstock.spark.dispatcher import Dispatcher
 from penstock.spark.feeders import wait_for
@@ -32,9 +32,11 @@ from penstock.spark.query import queries_alive
 from penstock.spark.reports import (
     SinkReport,
     StageReport,
+    TenantReport,
     congestion_reports,
     sink_reports,
     stage_reports,
+    tenant_reports,
 )
 from penstock.spark.running import RunningPipeline
 from penstock.spark.session import build_session, prepare_session, session_warnings
@@ -59,6 +61,10 @@ class Engine:
     restart goes on where the last run ended. A session of the user's own is accepted; settings of
     it that cost latency are warned of. A stage whose output queue holds `queue_limit_bytes` or more
     gets no turn until the queue's consumers have caught up.
+
+    A turn is cut to what is predicted to take a `grain`. Under policies that go by contexts (llf, edf, sjf,
+    token-share) a stage that has waited for `patience` goes before all that have waited less, so that none
+    starves.
     """
 
     def __init__(
@@ -67,8 +73,10 @@ class Engine:
         *,
         state: str | Path | None = None,
         slots: int | None = None,
-        policy: str | Policy = "fifo",
+        policy: str | Policy = "llf",
         consumption: str = "all",
+        grain: Duration = "1s",
+        patience: Duration = "30s",
         fsync: bool = False,
         queue_limit_bytes: int | None = None,
         clock: Callable[[], float] = time.time,
@@ -87,7 +95,13 @@ class Engine:
         self.state = Path(state or self._temporary.name).absolute()  # type: ignore[union-attr]
         self._owner = OwnerLock(self.state)
         pool = slots or self.spark.sparkContext.defaultParallelism
-        scheduler = Scheduler(chosen, pool, consumes)
+        scheduler = Scheduler(
+            chosen,
+            pool,
+            consumes,
+            patience_seconds=parse_positive(patience, "patience", "every stage would be the first in line"),
+            grain_seconds=parse_positive(grain, "grain", "no turn would take a row"),
+        )
         self._dispatcher = Dispatcher(scheduler, clock)
         self._around = Surroundings(self.spark, self._dispatcher, self.state, fsync, queue_limit_bytes)
         self._pipelines: dict[str, RunningPipeline] = {}
@@ -189,6 +203,15 @@ class Engine:
     def sinks(self) -> list[SinkReport]:
         """Latency at every sink since it was started."""
         return sink_reports(self._all)
+
+    def tenants(self) -> list[TenantReport]:
+        """What each tenant got since its pipelines were started."""
+        return tenant_reports(self._all)
+
+    @property
+    def cuts(self) -> CutCount:
+        """Turns that were cut short for another stage, and how many of them took longer than predicted."""
+        return self._dispatcher.cuts
 
     def stages(self) -> list[StageReport]:
         """Figures of every stage."""

@@ -12,12 +12,15 @@ class Gate:
         self._released = threading.Condition()
         self._passes = 0
         self._open = False
+        self._held = 0
 
     def hold(self) -> None:
         """Returns when the next turn is granted, at once if the gate is open."""
         with self._released:
+            self._held += 1
             while not self._open and self._passes == 0:
                 self._released.wait()
+            self._held -= 1
             self._passes = max(self._passes - 1, 0)
 
     def release(self) -> None:
@@ -31,6 +34,12 @@ class Gate:
         with self._released:
             self._open = True
             self._released.notify_all()
+
+    @property
+    def holds(self) -> bool:
+        """Whether a thread waits here, and nothing lets it go."""
+        with self._released:
+            return self._held > 0 and self._passes == 0 and not self._open
 
     @property
     def is_open(self) -> bool:

@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from penstock.errors import PenstockError
-from penstock.queues.cursor import Position
 from penstock.queues.journal import Journal
+from penstock.queues.position import Position
 from penstock.scheduling.decisions import Grant
 from penstock.scheduling.stage_view import StageView
 from penstock.spark.arrow_files import arrow_schema, batch_table
 from penstock.spark.bookkeeping import Outcome
 from penstock.spark.direct import FramesBefore, runs
 from penstock.spark.ends import Written
-from penstock.spark.inputs import QueueInputs, Slices, file_lines, turn_input
-from penstock.spark.jvm import jvm
-from penstock.spark.plans import SoleWatermark
+from penstock.spark.grant_books import GrantBooks
+from penstock.spark.inputs import QueueInputs, Slices, turn_input
 from penstock.spark.query import HeldQuery, QuerySettings
 from penstock.spark.results import Dating, Result, Rows
 from penstock.spark.stage_base import Destination, Place, StageBase, set_pool
+from penstock.spark.stage_line import EventTime
 from penstock.spark.turn_input import TurnInput
 
 if TYPE_CHECKING:
@@ -31,39 +31,6 @@ Late = Callable[[Slices, float], "DataFrame"]
 """The rows of a grant that come too late, given the watermark, as dead letters."""
 
 
-class GrantBooks:
-    """The JVM's side of a stage's grants: which files the query reads for which number."""
-
-    def __init__(self, place: Place, queues: tuple[str, ...]):
-        self._java = jvm(place.session).penstock.GrantBook
-        self._names = {queue: f"{place.folder}|{queue}" for queue in queues}
-        self._books: dict[str, Any] = {queue: self._java.open(name) for queue, name in self._names.items()}
-
-    def frames(self, place: Place, schemas: Any) -> dict[str, DataFrame]:
-        """The streaming DataFrames that read the books."""
-        reader = place.session.readStream.format("penstock.GrantSourceProvider")
-        return {
-            queue: reader.schema(schemas[queue]).option("book", name).load().coalesce(place.slots)
-            for queue, name in self._names.items()
-        }
-
-    def add(self, number: int, slices: Slices) -> None:
-        for queue, book in self._books.items():
-            book.add(number, file_lines(slices.get(queue, ())))
-
-    def forget_below(self, number: int) -> None:
-        for book in self._books.values():
-            book.forgetBelow(number)
-
-    def take_served(self) -> int:
-        """The last grant that the running batch reads, 0 if it reads none."""
-        return max(int(book.takeServed()) for book in self._books.values())
-
-    def close(self) -> None:
-        for name in self._names.values():
-            self._java.close(name)
-
-
 @dataclass(frozen=True)
 class HeldParts:
     """What a held stage is made of: its queues, their grants, and what was read from its plan."""
@@ -71,7 +38,7 @@ class HeldParts:
     inputs: QueueInputs
     grants: GrantBooks
     frame: DataFrame
-    watermark: SoleWatermark | None
+    event_time: EventTime | None
     late: Late | None
     frames_before: FramesBefore
 
@@ -84,10 +51,19 @@ class HeldStage(StageBase):
     """
 
     def __init__(self, place: Place, destination: Destination, journal: Journal, parts: HeldParts):
-        super().__init__(place, destination, journal, "held")
+        super().__init__(
+            place,
+            destination,
+            journal,
+            "held",
+            parts.inputs.consumers,
+            parts.event_time,
+            parts.inputs.sources,
+        )
         self.inputs = parts.inputs
         self._grants = parts.grants
-        self._watermark = parts.watermark
+        self._event_time = parts.event_time
+        self._context: Mapping[str, Any] = {}
         self._late = parts.late
         self._frames_before = parts.frames_before
         self._last_took = TurnInput()
@@ -113,6 +89,7 @@ class HeldStage(StageBase):
             slices = self.inputs.take_again(entry.grants[number])
             self._unreleased[number] = slices
             self._grants.add(number, slices)
+            self._context = self.line.took(slices, self.now)
             if number <= entry.grant:
                 self._positions[number] = self.inputs.commit(slices)
         self._flush_due, self._flush_since = entry.flush, self.now
@@ -151,7 +128,8 @@ class HeldStage(StageBase):
         """The rows of the turn, durable before Spark learns of them."""
         # Rows of a segment may stand in any order of event time: the first part of a cut one would
         # raise the watermark beyond rows of the second, which would then be late.
-        slices = self.inputs.take(grant.rows, whole_segments=True)
+        slices = self.inputs.take(grant.rows, whole_segments=True, order=self.line.key_of)
+        self._context = self.line.took(slices, self.now)
         number = max(self._unreleased, default=self.journal.entry.grant) + 1
         self.journal.write(self.journal.entry.with_grant(number, slices))
         self._unreleased[number] = slices
@@ -161,15 +139,18 @@ class HeldStage(StageBase):
         if not self._query.started:
             self._query.start(ran_before=self.journal.entry.batch >= 0)
             return
-        if self._watermark is not None:
-            took = self._took()
-            greatest = took.greatest_event_time(self._watermark.column)
-            if greatest is not None:
-                self._query.raise_watermark(greatest, self._watermark.delay_seconds)
+        self._raise_watermark()
         with self._lock:
             adrift, self._adrift = self._adrift, False
         if not adrift:
             self._query.gate.release()
+
+    def _raise_watermark(self) -> bool:
+        """To how far all sources have come: windows up to there are closed by the next batch itself."""
+        reached = self.line.progress(self.now)
+        if self._event_time is None or reached is None:
+            return False
+        return self._query.raise_watermark(reached, self._event_time.delay_seconds)
 
     def _took(self) -> TurnInput:
         portions = [turn_input(self._unreleased[number]).portions for number in self._outstanding]
@@ -196,7 +177,7 @@ class HeldStage(StageBase):
         # Windows that a turn without rows brings out were completed by the turn before it.
         self._last_took = took if served else self._last_took
         rows = Rows(lambda: frame, lambda: batch_table(frame, self._stream, self._arrow))
-        result = self.result(rows, self._dating(self._last_took))
+        result = self.result(rows, self._dating(self._last_took), self._context)
         written = self.write(result, batch)
         written = self._after(result, written, batch, served)
         self._commit(batch, served, written)
@@ -217,12 +198,14 @@ class HeldStage(StageBase):
         return True
 
     def _dating(self, took: TurnInput) -> Dating:
-        if self._watermark is None:
+        if self._event_time is None:
             return Dating(took)
-        return Dating(took, self._watermark.column, self._watermark.delay_seconds)
+        column, delay = self._event_time.column, self._event_time.delay_seconds
+        return Dating(took, column, delay, self.line.completed_at)
 
     def _after(self, result: Result, written: Written, batch: int, served: int) -> Written:
         """Late rows to the dead letters, and whether Spark wants an empty batch to flush windows."""
+        self._raise_watermark()
         after = self._query.after_batch()
         with self._lock:
             self._flush_due = after.wants_flush
@@ -253,7 +236,7 @@ class HeldStage(StageBase):
                     self._positions[number] = self.inputs.commit(self._unreleased[number])
             grant = max(served, self.journal.entry.grant)
             entry = replace(self.journal.entry, batch=batch, grant=grant, flush=self._flush_due)
-            self.journal.write(replace(entry, outputs=written.outputs))
+            self.journal.write(replace(entry, outputs=written.outputs, progress=self.line.to_json()))
 
     def _release_committed(self) -> None:
         """A new batch means that Spark has committed the one before: its rows are needed no more."""
@@ -287,6 +270,7 @@ class HeldStage(StageBase):
         if self._query.has_died(alive):
             self.fail(self._query.error or PenstockError(f"the query of stage {self.name!r} ended by itself"))
             return
+        self._look_for_silent_sources()
         # Twice in a row: between two batches a query looks idle for a moment.
         idle = self._grant if self._grant is not None and self._query.waits_for_data else None
         before, self._seen_idle = self._seen_idle, idle
@@ -297,6 +281,17 @@ class HeldStage(StageBase):
                 self._grant, self._adrift = None, True
             self.books.abandoned(self.now)
             self.place.dispatcher.finished(self)
+
+    def _look_for_silent_sources(self) -> None:
+        """Windows that waited for a source which says nothing any more are flushed."""
+        with self._lock:
+            held = self._grant is None and not self._adrift and not self._outstanding
+            if not held or self._flush_due or not self._query.holds or not self._raise_watermark():
+                return
+            self._flush_due = self._query.after_batch().wants_flush
+            self._flush_since = self.now
+        if self._flush_due:
+            self.place.dispatcher.changed(self)
 
     def stop(self) -> None:
         try:

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from penstock.errors import PenstockError
-from penstock.queues.cursor import Consumer, Position
+from penstock.queues.cursor import Consumer
 from penstock.queues.journal import Taken
+from penstock.queues.position import Position
 from penstock.queues.segment import Segment, Slice
+from penstock.scheduling.progress import ANY_SOURCES, SourcesRule
 from penstock.spark.turn_input import Portion, TurnInput
 
 Slices = Mapping[str, tuple[Slice, ...]]
+SegmentKey = Callable[[Segment], Any]
 
 
 @dataclass(frozen=True)
@@ -22,6 +26,7 @@ class QueueInputs:
 
     consumers: Mapping[str, Consumer]
     slice_dir: Path
+    sources: SourcesRule = ANY_SOURCES
 
     @property
     def rows_waiting(self) -> int:
@@ -42,16 +47,22 @@ class QueueInputs:
         times = [consumer.oldest_arrival for consumer in self.consumers.values()]
         return min((time for time in times if time is not None), default=None)
 
-    def take(self, rows: int, *, whole_segments: bool = False) -> Slices:
+    def take(
+        self, rows: int, *, whole_segments: bool = False, order: Callable[[str], SegmentKey] | None = None
+    ) -> Slices:
         """Exactly `rows` rows, if that many wait: from the queue that has waited longest first.
 
-        With `whole_segments` as many more as it takes to end with a segment.
+        With `whole_segments` as many more as it takes to end with a segment. `order` gives the order of the
+        segments of a queue, which only matters where not all are taken.
         """
+        if rows >= self.rows_waiting:
+            order = None
         taken: dict[str, tuple[Slice, ...]] = {}
         by_age = sorted(self.consumers.items(), key=lambda item: item[1].oldest_published or float("inf"))
         for queue, consumer in by_age:
-            wanted = consumer.rows_to_segment_end(rows) if whole_segments and rows > 0 else rows
-            taken[queue] = consumer.take(wanted, self.slice_dir) if wanted > 0 else ()
+            key = order(queue) if order is not None else None
+            wanted = consumer.rows_to_segment_end(rows, key) if whole_segments and rows > 0 else rows
+            taken[queue] = consumer.take(wanted, self.slice_dir, key=key) if wanted > 0 else ()
             rows -= sum(piece.rows for piece in taken[queue])
         return taken
 

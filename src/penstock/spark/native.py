@@ -13,10 +13,10 @@ from penstock.scheduling.stage_view import StageView
 from penstock.spark.backlogs import Backlog
 from penstock.spark.bookkeeping import Outcome
 from penstock.spark.gate import Gate
-from penstock.spark.plans import SoleWatermark
 from penstock.spark.query import HeldQuery, QuerySettings
 from penstock.spark.results import Dating, Rows
 from penstock.spark.stage_base import Destination, Place, StageBase, set_pool
+from penstock.spark.stage_line import EventTime
 from penstock.spark.turn_input import TurnInput
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ class NativeParts:
     frame: DataFrame
     settings: QuerySettings
     backlog: Backlog
-    watermark: SoleWatermark | None
+    event_time: EventTime | None
 
 
 class NativeStage(StageBase):
@@ -42,7 +42,7 @@ class NativeStage(StageBase):
     def __init__(self, place: Place, destination: Destination, journal: Journal, parts: NativeParts):
         super().__init__(place, destination, journal, "held")
         self._backlog = parts.backlog
-        self._watermark = parts.watermark
+        self._event_time = parts.event_time
         self._lock = threading.RLock()
         self._asking: Gate | None = None
         self._asked_at = 0.0
@@ -72,7 +72,9 @@ class NativeStage(StageBase):
         waiting = self._backlog.waiting(now)
         self.books.waiting(waiting.rows, now)
         if waiting.rows:
-            return self.base_view(waiting.rows, waiting.since, waiting.since, self._flush_due)
+            span = self._event_time.span if self._event_time is not None else None
+            frontier = self._backlog.frontier(span, now) if span is not None else None
+            return self.base_view(waiting.rows, waiting.since, waiting.since, self._flush_due, frontier)
         if self._flush_due:
             return self.base_view(0, self._flush_since, self._flush_since, True)
         self._look_again(now)
@@ -106,10 +108,10 @@ class NativeStage(StageBase):
 
     def _cut(self) -> None:
         """Lets the held query build its next batch, with the watermark that it will reach."""
-        if self._watermark is not None:
+        if self._event_time is not None:
             greatest = self._backlog.before(self._query, self.now)
             if greatest is not None:
-                self._query.raise_watermark(greatest, self._watermark.delay_seconds)
+                self._query.raise_watermark(greatest, self._event_time.delay_seconds)
         with self._lock:
             self._released = True
         self._query.gate.release()
@@ -164,9 +166,9 @@ class NativeStage(StageBase):
         return not self._backlog.listens
 
     def _dating(self) -> Dating:
-        if self._watermark is None:
+        if self._event_time is None:
             return Dating(TurnInput())
-        return Dating(TurnInput(), self._watermark.column, self._watermark.delay_seconds)
+        return Dating(TurnInput(), self._event_time.column, self._event_time.delay_seconds)
 
     def check(self, alive: frozenset[str]) -> None:
         """Notices a query that has died, or that found nothing to do when it was granted a turn."""

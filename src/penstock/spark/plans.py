@@ -4,7 +4,8 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from penstock.spark.jvm import analysed_plan, jvm
+from penstock.spark.jvm import analysed_plan, frame_of, java_session, jvm
+from penstock.spark.stage_line import EventTime
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -40,19 +41,12 @@ class Node:
 
 
 @dataclass(frozen=True)
-class SoleWatermark:
-    """The one watermark of a plan, on a column that comes from the source as it is."""
-
-    column: str
-    delay_seconds: float
-
-
-@dataclass(frozen=True)
 class StreamPlan:
     """What Penstock reads from the plan of a streaming DataFrame."""
 
     stateful: tuple[str, ...]
-    watermark: SoleWatermark | None
+    event_time: EventTime | None
+    """The one watermark of the plan, on a column that comes from the source as it is, and its window."""
     sources: tuple[str, ...]
     rate_rows_per_second: int = 0
     capped: bool = False
@@ -63,21 +57,37 @@ class StreamPlan:
         return bool(self.stateful)
 
 
-def read_plan(frame: "DataFrame") -> StreamPlan:
-    """The plan of `frame`, which must be a streaming DataFrame."""
+def read_plan(frame: "DataFrame", *, driven: bool = False) -> StreamPlan:
+    """The plan of `frame`, which must be a streaming DataFrame; `driven`: its watermark will be set by us."""
     analyzed = analysed_plan(frame)
     probe = jvm(frame.sparkSession).penstock.PlanProbe
     root = parse_plan(analyzed.toJSON())
     sources = tuple(_source_names(root))
     rate = probe.sourceOption(analyzed, "rate", "rowsPerSecond") if sources == ("rate",) else ""
-    found = str(probe.soleWatermark(analyzed))
+    found = str(probe.soleWatermark(analyzed, driven))
     delay, _, column = found.partition(" ")
     stateful = tuple(stateful_nodes(root))
     # With two states in a row Spark passes the watermark on from one to the other: it is not ours to set.
-    sole = SoleWatermark(column, float(delay) / 1000) if found and len(stateful) < 2 else None
+    sole = None
+    if found and len(stateful) < 2:
+        size, _, slide = str(probe.window(analyzed)).partition(" ")
+        sole = EventTime(column, float(delay) / 1000, _seconds(size), _seconds(slide))
     caps = ("maxFilesPerTrigger", "maxBytesPerTrigger")
     capped = any(probe.sourceOption(analyzed, name, cap) for name in sources for cap in caps)
     return StreamPlan(stateful, sole, sources, int(rate or (sources == ("rate",))), capped)
+
+
+def _seconds(micros: str) -> float | None:
+    return float(micros) / 1e6 if micros else None
+
+
+def driven_by_us(frame: "DataFrame") -> "DataFrame":
+    """The same with a watermark that only moves when it is told to: Spark's own is that of the source which
+    is furthest, and rows of the others would be late."""
+    session = frame.sparkSession
+    plan = jvm(session).penstock.PlanProbe.withoutWatermarkOfItsOwn(analysed_plan(frame))
+    made = jvm(session).org.apache.spark.sql.classic.Dataset.ofRows(java_session(session), plan)
+    return frame_of(made, session)
 
 
 def parse_plan(text: str) -> Node:

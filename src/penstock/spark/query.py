@@ -67,6 +67,7 @@ class HeldQuery:
         self._run_id: str | None = None
         self._last_batch = -1
         self._code = INTERPRETED
+        self._watermark_millis = 0
         # The first batch may come before `start` has returned the query it belongs to.
         self._known = threading.Event()
 
@@ -118,6 +119,11 @@ class HeldQuery:
             self._code = code
 
     @property
+    def holds(self) -> bool:
+        """Whether it rests at the gate after a batch."""
+        return self.gate.holds
+
+    @property
     def error(self) -> BaseException | None:
         """Why the query ended by itself; None while it lives."""
         return self._query.exception() if self._query is not None and not self._query.isActive else None
@@ -147,12 +153,19 @@ class HeldQuery:
         metadata = json.loads(offsets.read_text().splitlines()[1]) if offsets.exists() else {}
         return float(metadata.get("batchWatermarkMs", 0)) / 1000
 
-    def raise_watermark(self, greatest: float, delay_seconds: float) -> None:
-        """Windows that these rows complete leave with the next batch, not with the one after. While held."""
-        if self.started:
-            # In whole numbers, as Spark computes it: a millisecond less would cost a turn.
-            millis = round(greatest * 1e6) // 1000 - round(delay_seconds * 1000)
-            self._probe.raiseWatermark(self._execution, millis)
+    def raise_watermark(self, greatest: float, delay_seconds: float) -> bool:
+        """Windows that these rows complete leave with the next batch, not with the one after. While held.
+
+        Whether it was lower before.
+        """
+        if not self.started:
+            return False
+        # In whole numbers, as Spark computes it: a millisecond less would cost a turn.
+        millis = round(greatest * 1e6) // 1000 - round(delay_seconds * 1000)
+        if millis <= self._watermark_millis:
+            return False
+        self._watermark_millis = millis
+        return bool(self._probe.raiseWatermark(self._execution, millis))
 
     def rate_start(self) -> float:
         """When the query's rate source began to count; negative if it has none."""

@@ -43,6 +43,54 @@ class StageReport:
     dead_rows: int
 
 
+@dataclass(frozen=True)
+class TenantReport:
+    """What a tenant got: results at its sinks and how many were in time, and what it took from the pool.
+
+    `latency_seconds` is the least target of its sinks; `p50` and `p99` are over all of them. `rows_in` are
+    the rows that its first stages have taken.
+    """
+
+    name: str
+    latency_seconds: float | None
+    share: float | None
+    results: float
+    in_time: float
+    p50: float
+    p99: float
+    slot_seconds: float
+    rows_in: int
+
+
+def tenant_reports(pipelines: Iterable[RunningPipeline]) -> list[TenantReport]:
+    """One for each tenant, over all of its pipelines, since they were started."""
+    owned: dict[str, list[RunningPipeline]] = {}
+    for running in pipelines:
+        owned.setdefault(running.pipeline.tenant.name, []).append(running)
+    return [_tenant_report(name, each) for name, each in owned.items()]
+
+
+def _tenant_report(name: str, pipelines: list[RunningPipeline]) -> TenantReport:
+    sinks = sink_reports(pipelines)
+    latency = LatencyHistogram()
+    for sink in sinks:
+        latency.merge(sink.latency)
+    results = latency.count
+    in_time = sum(sink.share_in_time * sink.latency.count for sink in sinks)
+    stages = [(stage, first_stages(each.graph)) for each in pipelines for stage in tuple(each.stages)]
+    return TenantReport(
+        name=name,
+        latency_seconds=min((sink.target_seconds for sink in sinks if sink.target_seconds), default=None),
+        share=pipelines[0].pipeline.tenant.share,
+        results=results,
+        in_time=in_time / results if results else 1.0,
+        p50=latency.quantile(0.5) if results else 0.0,
+        p99=latency.quantile(0.99) if results else 0.0,
+        slot_seconds=sum(stage.books.slot_seconds for stage, _ in stages),
+        rows_in=sum(stage.books.rows_taken for stage, first in stages if stage.name in first),
+    )
+
+
 def sink_reports(pipelines: Iterable[RunningPipeline]) -> list[SinkReport]:
     """Latency at every sink of the pipelines."""
     reports = []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -32,14 +32,22 @@ class Dating:
     took: TurnInput
     column: str = ""
     delay_seconds: float = 0.0
+    completed_at: Callable[[float], float | None] = lambda progress: None
 
     def arrivals(self, table: pa.Table | None) -> Arrivals:
         """A window's result counts from the arrival of the event that completed it, others as their input."""
         if self.column and table is not None and (ends := window_ends(table)):
-            completed = self.took.completed(ends, self.column, self.delay_seconds)
+            completed = self._completed(ends)
             if completed.bins:
                 return completed
         return self.took.arrivals
+
+    def _completed(self, ends: list[float]) -> Arrivals:
+        """By what is known of the sources, else by the rows of the turn."""
+        times = [self.completed_at(end + self.delay_seconds) for end in ends]
+        unknown = [end for end, time in zip(ends, times, strict=True) if time is None]
+        known = [Arrivals.at(time, 1) for time in times if time is not None]
+        return self.took.completed(unknown, self.column, self.delay_seconds).merge(known)
 
 
 @dataclass(frozen=True)
@@ -61,8 +69,16 @@ class Result:
     once, which is what commits a stateful turn.
     """
 
-    def __init__(self, rows: Rows, expected_rows: float, scratch: Path, dating: Dating):
+    def __init__(
+        self,
+        rows: Rows,
+        expected_rows: float,
+        scratch: Path,
+        dating: Dating,
+        context: Mapping[str, Any] | None = None,
+    ):
         self._rows = rows
+        self.context = context or {}
         self.small = expected_rows <= SMALL_ROWS
         self.scratch = scratch
         self.dating = dating
@@ -116,12 +132,12 @@ class Result:
             kept.unpersist()
 
     def _holding(self, table: pa.Table) -> Result:
-        part = Result(self._rows, 0, self.scratch, self.dating)
+        part = Result(self._rows, 0, self.scratch, self.dating, self.context)
         part._table = table
         return part
 
     def _large(self, frame: DataFrame) -> Result:
-        return Result(Rows.of(frame), SMALL_ROWS + 1, self.scratch, self.dating)
+        return Result(Rows.of(frame), SMALL_ROWS + 1, self.scratch, self.dating, self.context)
 
 
 def split_table(table: pa.Table) -> tuple[pa.Table, pa.Table]:

@@ -20,6 +20,7 @@ from penstock.pipeline.sources import FromSpool, Replay
 from penstock.queues.disk import Disk
 from penstock.queues.errors import SpoolClosed
 from penstock.queues.spool import Spool
+from penstock.scheduling.progress import SourcesRule
 from penstock.spark.blame import blame
 from penstock.spark.compile import Compiler, RunningStage
 from penstock.spark.dead_letters import dead_letters_in
@@ -104,7 +105,7 @@ class RunningPipeline:
             self._disk.replace(path, json.dumps(current, indent=1).encode())
 
     def _open(self) -> None:
-        compiler = Compiler(self._spools, {}, self._disk)
+        compiler = Compiler(self._spools, {}, self._disk, {})
         for queue in self.graph.queues.values():
             self._open_queue(queue, compiler)
         started_at = self._around.dispatcher.clock()
@@ -123,13 +124,23 @@ class RunningPipeline:
                 started_at=started_at,
                 profiles=self._around.profiles,
                 depth=stage.depth,
+                tenant=self.pipeline.tenant.name,
+                share=self.pipeline.tenant.share,
             )
             place.folder.mkdir(parents=True, exist_ok=True)
             self.stages.append(compiler.compile(stage, place))
+        self._link()
         for running in self.stages:
             running.show_again()
         for spool in self._own:
             spool.discard_pending()
+
+    def _link(self) -> None:
+        """Lets each stage know those that it replies to."""
+        by_name = {stage.name: stage for stage in self.stages}
+        for stage in self.graph.stages:
+            for below in self.graph.below(stage, loops=False):
+                by_name[below.name].above += (by_name[stage.name],)
 
     def _open_queue(self, queue: Queue, compiler: Compiler) -> None:
         from pyspark.sql.pandas.types import from_arrow_schema
@@ -137,6 +148,7 @@ class RunningPipeline:
         spec: Any = queue.source.spec if queue.source is not None else None
         if isinstance(spec, FromSpool):
             self._spools[queue.name] = spec.spool
+            compiler.sources[queue.name] = SourcesRule(spec.sources, spec.idle_seconds)
             compiler.schemas[queue.name] = schema_from_ddl(spec.schema)
             return
         # A loop has no limit: the stage that must empty its queue is the one that would wait for room.

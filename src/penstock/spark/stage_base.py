@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from penstock.errors import PenstockError
 from penstock.measure.turns import TurnKind, TurnRecord
+from penstock.queues.cursor import Consumer
 from penstock.queues.journal import Journal
 from penstock.queues.segment import Arrivals
+from penstock.scheduling.contexts import Frontier
+from penstock.scheduling.progress import ANY_SOURCES, SourcesRule
 from penstock.scheduling.stage_view import StageView
 from penstock.spark.bookkeeping import Books, Outcome
 from penstock.spark.dispatcher import Dispatcher, Schedulable
 from penstock.spark.ends import End, FrameEnd, Output, QueueEnd, Written
 from penstock.spark.profiles import Profiles
 from penstock.spark.results import Dating, Result, Rows
+from penstock.spark.stage_line import EventTime, LineSettings, StageLine
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -43,6 +47,8 @@ class Place:
     """Of the whole pipeline: rates of its stages are compared."""
     profiles: Profiles
     depth: int = 0
+    tenant: str = ""
+    share: float | None = None
 
 
 @dataclass(frozen=True)
@@ -59,11 +65,32 @@ class Destination:
 class StageBase:
     """The part of a stage's life that does not depend on how its turns run."""
 
-    def __init__(self, place: Place, destination: Destination, journal: Journal, kind: TurnKind):
+    def __init__(
+        self,
+        place: Place,
+        destination: Destination,
+        journal: Journal,
+        kind: TurnKind,
+        consumers: Mapping[str, Consumer] | None = None,
+        event_time: EventTime | None = None,
+        sources: SourcesRule = ANY_SOURCES,
+    ):
         self.place = place
         self.destination = destination
         self.journal = journal
         self.paused = False
+        self.above: tuple[StageBase, ...] = ()
+        settings = LineSettings(
+            place.name,
+            place.tenant or place.pipeline,
+            place.latency_seconds,
+            place.share,
+            place.slots,
+            event_time,
+            sources,
+        )
+        self.line = StageLine(settings, consumers or {}, place.dispatcher.context_policy)
+        self.line.restore(journal.entry.progress, place.dispatcher.clock())
         slots = min(place.slots, place.dispatcher.slots)
         self.books = Books(place.name, place.pipeline, kind, place.started_at, slots)
 
@@ -105,10 +132,10 @@ class StageBase:
             log.warning("stage %r drops rows that come after its watermark: %d now", self.name, rows)
         self.books.late_rows += rows
 
-    def result(self, rows: Rows, dating: Dating) -> Result:
+    def result(self, rows: Rows, dating: Dating, context: Mapping[str, Any] | None = None) -> Result:
         """The result of a turn, small or large by what the stage usually makes of its rows."""
         expected = max(dating.took.rows, 1) * max(self.books.selectivity, 0.01)
-        return Result(rows, expected, self.place.folder / "scratch", dating)
+        return Result(rows, expected, self.place.folder / "scratch", dating, context)
 
     def write(self, result: Result, batch: int) -> Written:
         """Runs the action and keeps its rows, the dead letters apart; nobody sees them yet."""
@@ -140,6 +167,9 @@ class StageBase:
         uncounted = isinstance(self.destination.end, FrameEnd)
         rows = outcome.rows_in if uncounted else outcome.rows_out
         self.place.profiles.learn(record, rows)
+        reply = self.line.reply(self.place.profiles.of(self.name))
+        for stage in self.above:
+            stage.line.replied(self.name, reply)
         if self.destination.is_sink and rows:
             self.books.arrived_at_sink(arrivals.scaled(rows), outcome.visible_at)
         for listener in tuple(self.place.listeners):
@@ -150,9 +180,15 @@ class StageBase:
                 self.place.listeners.remove(listener)
 
     def base_view(
-        self, rows: int, ready_since: float, oldest_arrival: float, flush: bool = False
+        self,
+        rows: int,
+        ready_since: float,
+        oldest_arrival: float,
+        flush: bool = False,
+        frontier: Frontier | None = None,
     ) -> StageView:
         profile = self.place.profiles.of(self.name)
+        self.line.look(self.place.dispatcher.context_policy)
         return StageView(
             name=self.place.name,
             pipeline=self.place.pipeline,
@@ -166,6 +202,7 @@ class StageBase:
             seconds_per_row=profile.seconds_per_row if profile else 0.0,
             selectivity=profile.selectivity if profile else 1.0,
             steepness=self.place.profiles.steepness_of(self.name),
+            **self.line.figures(rows, oldest_arrival, self.now, profile, frontier),
         )
 
 

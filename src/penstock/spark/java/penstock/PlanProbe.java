@@ -1,36 +1,145 @@
 package penstock;
 
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Collections;
+import java.util.List;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.Alias;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
+import org.apache.spark.sql.catalyst.expressions.package$AttributeSeq;
+import org.apache.spark.sql.catalyst.expressions.BindReferences$;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
+import org.apache.spark.sql.catalyst.expressions.TimeWindow$;
 import org.apache.spark.sql.catalyst.plans.logical.EventTimeWatermark;
 import org.apache.spark.sql.catalyst.plans.logical.EventTimeWatermark$;
+import org.apache.spark.sql.catalyst.plans.logical.Expand;
+import org.apache.spark.sql.catalyst.plans.logical.Filter;
+import org.apache.spark.sql.catalyst.plans.logical.Generate;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
 import org.apache.spark.sql.catalyst.plans.logical.Repartition;
 import org.apache.spark.sql.catalyst.plans.logical.SubqueryAlias;
 import org.apache.spark.sql.catalyst.streaming.StreamingRelationV2;
 import org.apache.spark.sql.execution.streaming.runtime.StreamingRelation;
+import org.apache.spark.sql.types.TimestampType;
+import org.apache.spark.unsafe.types.CalendarInterval;
 import scala.Option;
 import scala.collection.Iterator;
+import scala.collection.immutable.Seq;
+import scala.jdk.javaapi.CollectionConverters$;
 
 /** What the analysed plan of a stage says and its JSON does not. */
 public class PlanProbe {
+  private static final String WINDOW = TimeWindow$.MODULE$.marker();
+  private static final long MOMENT = 1800000000000000L;
+  private static final int NEVER_DAYS = 36500;
+
   /**
-   * "delay-in-ms column" if the plan has one watermark, on a column as it stands in the source and with
-   * no filter in between, so that the greatest event time is known before the rows are read; else "".
+   * "delay-in-ms column" if the plan has one watermark, on a column as it stands in the source; else "". Where the
+   * greatest event time of a batch must be known before its rows are read, there must be no filter in between.
    */
-  public static String soleWatermark(LogicalPlan plan) {
+  public static String soleWatermark(LogicalPlan plan, boolean filtered) {
     if (count(plan) != 1) {
       return "";
     }
     EventTimeWatermark node = find(plan);
     LogicalPlan below = node.child();
-    while (below instanceof Project || below instanceof Repartition || below instanceof SubqueryAlias) {
+    while (below instanceof Project || below instanceof Repartition || below instanceof SubqueryAlias
+        || filtered && (below instanceof Filter || below instanceof Generate)) {
       below = (LogicalPlan) below.children().head();
     }
     if (!below.children().isEmpty() || !has(below, node.eventTime())) {
       return "";
     }
     return EventTimeWatermark$.MODULE$.getDelayMs(node.delay()) + " " + node.eventTime().name();
+  }
+
+  /**
+   * "size slide" in microseconds, if the plan has time windows of one kind; else "". Spark has made expressions of
+   * them that give the windows of a time: they are asked.
+   */
+  public static String window(LogicalPlan plan) {
+    List found = new ArrayList();
+    windows(plan, found);
+    return found.size() == 1 ? (String) found.get(0) : "";
+  }
+
+  private static void windows(LogicalPlan plan, List found) {
+    if (plan instanceof Project) {
+      Iterator columns = ((Project) plan).projectList().iterator();
+      while (columns.hasNext()) {
+        Expression column = (Expression) columns.next();
+        if (column instanceof Alias && ((Alias) column).metadata().contains(WINDOW)) {
+          add(found, Collections.singletonList(((Alias) column).child()), ((Project) plan).child());
+        }
+      }
+    } else if (plan instanceof Expand) {
+      Seq output = ((Expand) plan).output();
+      for (int i = 0; i < output.size(); i++) {
+        if (((Attribute) output.apply(i)).metadata().contains(WINDOW)) {
+          add(found, column((Expand) plan, i), ((Expand) plan).child());
+        }
+      }
+    }
+    Iterator children = plan.children().iterator();
+    while (children.hasNext()) {
+      windows((LogicalPlan) children.next(), found);
+    }
+  }
+
+  private static List column(Expand plan, int place) {
+    List found = new ArrayList();
+    Iterator projections = plan.projections().iterator();
+    while (projections.hasNext()) {
+      found.add(((Seq) projections.next()).apply(place));
+    }
+    return found;
+  }
+
+  /** Adds what the windows of one moment say: their length, and how far their starts are apart. */
+  private static void add(List found, List windows, LogicalPlan child) {
+    package$AttributeSeq input = new package$AttributeSeq(child.output());
+    Object[] values = new Object[child.output().size()];
+    for (int i = 0; i < values.length; i++) {
+      boolean isTime = ((Attribute) child.output().apply(i)).dataType() instanceof TimestampType;
+      values[i] = isTime ? Long.valueOf(MOMENT) : null;
+    }
+    GenericInternalRow row = new GenericInternalRow(values);
+    long[] starts = new long[windows.size()];
+    long size = 0;
+    for (int i = 0; i < starts.length; i++) {
+      Expression bound = (Expression) BindReferences$.MODULE$.bindReference((Expression) windows.get(i), input, false);
+      InternalRow window = (InternalRow) bound.eval(row);
+      if (window == null) {
+        return;
+      }
+      starts[i] = window.getLong(0);
+      size = window.getLong(1) - starts[i];
+    }
+    Arrays.sort(starts);
+    found.add(size + " " + (starts.length > 1 ? starts[1] - starts[0] : size));
+  }
+
+  /** The plan with its watermark put so far back that Spark never moves it by itself. */
+  public static LogicalPlan withoutWatermarkOfItsOwn(LogicalPlan plan) {
+    if (plan instanceof EventTimeWatermark) {
+      EventTimeWatermark node = (EventTimeWatermark) plan;
+      CalendarInterval never = new CalendarInterval(0, NEVER_DAYS, 0L);
+      return new EventTimeWatermark(node.nodeId(), node.eventTime(), never, node.child());
+    }
+    List children = new ArrayList();
+    boolean changed = false;
+    Iterator given = plan.children().iterator();
+    while (given.hasNext()) {
+      LogicalPlan child = (LogicalPlan) given.next();
+      LogicalPlan made = withoutWatermarkOfItsOwn(child);
+      changed |= made != child;
+      children.add(made);
+    }
+    Seq all = CollectionConverters$.MODULE$.asScala(children).toSeq();
+    return changed ? (LogicalPlan) plan.withNewChildren(all) : plan;
   }
 
   /** An option of the plan's first streaming relation of that source name; "" if there is none. */

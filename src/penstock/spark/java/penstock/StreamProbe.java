@@ -40,11 +40,13 @@ public class StreamProbe {
     return rowsRead(plan) + " " + lateRows(plan) + " " + flush;
   }
 
-  /** Windows up to `millis` are closed by the next batch itself; it never moves back. */
-  public static void raiseWatermark(MicroBatchExecution query, long millis) {
-    if (millis > query.watermarkTracker().currentWatermark()) {
-      query.watermarkTracker().setWatermark(millis);
+  /** Windows up to `millis` are closed by the next batch itself; it never moves back. Whether it moved. */
+  public static boolean raiseWatermark(MicroBatchExecution query, long millis) {
+    if (millis <= query.watermarkTracker().currentWatermark()) {
+      return false;
     }
+    query.watermarkTracker().setWatermark(millis);
+    return true;
   }
 
   /** When the query's rate source counts from, in ms; -1 if its only source is not one. */

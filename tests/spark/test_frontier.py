@@ -1,0 +1,136 @@
+"""Windows over many sources: how far all of them have come decides, not how far the first one has."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+from tests.spark.conftest import EngineFactory, SpoolFactory, eventually
+from tests.spark.streams import (
+    AGGREGATES,
+    SCHEMA,
+    Kept,
+    Row,
+    Turns,
+    Windows,
+    reading,
+    table,
+    window_rows,
+)
+
+from penstock import Pipeline, Spool, sources
+
+pytestmark = pytest.mark.spark
+
+SOURCES = 64
+WINDOW = Windows(5)
+
+
+def windowed(source: Spool, kept: Kept, *, count: int = 0, idle_seconds: float = 60.0) -> Pipeline:
+    pipeline = Pipeline("p")
+    spec = sources.FromSpool(source, SCHEMA, sources=count, idle_seconds=idle_seconds)
+    rows = pipeline.source("readings", spec)
+    rows.window("w", on="ts", size=5.0, by="sensor", aggregate=AGGREGATES).sink("out", kept.sink)
+    return pipeline
+
+
+def closing(number: int) -> Row:
+    """A row long after all others, which completes every window before it."""
+    return reading(100_000 + number, 1000.0)
+
+
+def test_sources_of_unequal_speed_lose_no_row_that_is_in_time(
+    engine: EngineFactory, spool: SpoolFactory
+) -> None:
+    source, kept, runs, chance = spool(), Kept(), engine(), random.Random(5)
+    runs.submit(windowed(source, kept, count=SOURCES))
+    waiting = {
+        f"s{number}": [reading(number * 100 + k, k + chance.random(), "abc"[k % 3]) for k in range(30)]
+        for number in range(SOURCES)
+    }
+    rows = [row for each in waiting.values() for row in each]
+    speeds = {name: chance.choice((1, 2, 5, 10)) for name in waiting}
+    while any(waiting.values()):
+        for name, left in waiting.items():
+            taken, waiting[name] = left[: speeds[name]], left[speeds[name] :]
+            if taken:
+                source.append(table(taken), producer=name)
+    runs.drain()
+    for number, name in enumerate(waiting):
+        source.append(table([closing(number)]), producer=name)
+    runs.drain()
+    assert runs.stages()[0].late_rows == 0
+    assert window_rows(kept.rows) == WINDOW.expected([*rows, closing(0)])
+
+
+def test_a_fast_source_closes_no_window_that_a_slow_one_still_fills(
+    engine: EngineFactory, spool: SpoolFactory
+) -> None:
+    source, kept, runs = spool(), Kept(), engine()
+    runs.submit(windowed(source, kept, count=2))
+    source.append(table([reading(1, 1.0)]), producer="slow")
+    source.append(table([reading(2, 1.0), reading(3, 60.0)]), producer="fast")
+    runs.drain()
+    assert kept.rows == []
+    source.append(table([reading(4, 4.0), reading(5, 5.0)]), producer="slow")
+    runs.drain()
+    # 0-5 is complete at both; of 5-10 the slow one has a row, and may have more.
+    taken = [reading(1, 1.0), reading(2, 1.0), reading(4, 4.0), reading(5, 5.0)]
+    assert window_rows(kept.rows) == WINDOW.expected(taken)
+    assert runs.stages()[0].late_rows == 0
+
+
+def test_a_source_that_falls_silent_is_waited_for_only_so_long(
+    engine: EngineFactory, spool: SpoolFactory
+) -> None:
+    source, kept, runs = spool(), Kept(), engine()
+    runs.submit(windowed(source, kept, idle_seconds=1.5))
+    source.append(table([reading(1, 1.0)]), producer="silent")
+    source.append(table([reading(2, 2.0), reading(3, 60.0)]), producer="goes on")
+    eventually(lambda: len(kept.rows) == 1, 20)
+    assert window_rows(kept.rows) == WINDOW.expected([reading(1, 1.0), reading(2, 2.0), reading(3, 60.0)])
+
+
+def test_how_far_sources_have_come_is_known_after_a_restart(
+    engine: EngineFactory, spool: SpoolFactory, tmp_path: Path
+) -> None:
+    source, kept = spool(), Kept()
+    with engine(state=tmp_path / "state") as runs:
+        runs.submit(windowed(source, kept))
+        source.append(table([reading(1, 1.0)]), producer="slow")
+        source.append(table([reading(2, 1.0)]), producer="fast")
+        runs.drain()
+    with engine(state=tmp_path / "state") as runs:
+        runs.submit(windowed(source, kept))
+        source.append(table([reading(3, 60.0)]), producer="fast")
+        runs.drain()
+        source.append(table([reading(4, 4.0)]), producer="slow")
+        source.append(table([reading(5, 60.0)]), producer="slow")
+        runs.drain()
+    expected = WINDOW.expected([reading(n, s) for n, s in ((1, 1.0), (2, 1.0), (4, 4.0), (5, 60.0))])
+    assert window_rows(kept.rows) == expected
+
+
+def test_a_window_over_windows_leaves_as_soon_as_they_do(engine: EngineFactory, spool: SpoolFactory) -> None:
+    source, kept, turns, runs = spool(), Kept(), Turns(), engine()
+    pipeline = Pipeline("p")
+    per_sensor = pipeline.source("readings", sources.FromSpool(source, SCHEMA)).window(
+        "w", on="ts", size=5.0, by="sensor", aggregate="sum(value) as value"
+    )
+    flat = per_sensor.operator("flat", lambda rows: rows.selectExpr("window_time(window) as at", "value"))
+    flat.window("all", on="at", size=5.0, aggregate="sum(value) as total").sink("out", kept.sink)
+    runs.on_turn(turns)
+    runs.submit(pipeline)
+    for moment in range(0, 40, 2):
+        source.append(table([reading(moment, moment + 0.5, "abc"[moment % 3])]))
+        runs.drain()
+    ends = [(row["window"]["end"].timestamp() % 100, row["total"]) for row in kept.rows]
+    begin = ends[0][0] - 5
+    # The row at 36.5 has closed 30-35; nothing waits for the next window to bring it out.
+    assert [end - begin for end, _ in ends] == [5, 10, 15, 20, 25, 30, 35]
+    assert [total for _, total in ends] == [3, 2, 3, 2, 3, 2, 3]
+    # Once its query runs, each result takes one turn of each of the two stages.
+    results = [turn for turn in turns.of("p.all") if turn.rows_out]
+    assert len(results) == 7
+    assert all(turn.rows_in > 0 for turn in results[1:])
