@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from penstock.bench.report import write_json
 from penstock.bench.result import BenchResult, BenchSettings, Plot, at_most
 from penstock.bench.riot.burst import Burst, Overload, burst
 from penstock.bench.riot.compare import OWN_POLICY, Comparison, Job, Times, compare
@@ -58,6 +59,7 @@ def run(settings: BenchSettings) -> BenchResult:
             folder = Path(scratch) / job.topology
             folder.mkdir()
             made[job.topology] = compare(job, folder, broker.port, settings.say)
+            _keep(made, settings)
         put_figures(result, made)
         result.plots += plots_of(made)
         if "burst" in parts(settings):
@@ -65,6 +67,13 @@ def run(settings: BenchSettings) -> BenchResult:
                 _put_burst(result, settings, made, Path(scratch), broker.port, counter)
     result.setup |= described(settings)
     return result
+
+
+def _keep(made: Mapping[str, Comparison], settings: BenchSettings) -> None:
+    """Writes what is known so far: the whole takes an hour."""
+    known = BenchResult("riot", setup={**described(settings), "so far": list(made)})
+    put_figures(known, made)
+    write_json(known, settings.json)
 
 
 def parts(settings: BenchSettings) -> Sequence[str]:

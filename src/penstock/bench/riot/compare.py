@@ -112,16 +112,19 @@ class Measured:
             self.drain()
         return step
 
-    def climb(self, start: float, what: str = "", refinements: int | None = None) -> Curve:
-        refined = self._job.times.refinements if refinements is None else refinements
-        curve = climb(Ladder(start, refinements=refined), lambda rate: self.step(rate, what))
+    def climb(self, start: float, what: str = "", *, roughly: bool = False) -> Curve:
+        """`roughly`: in fewer steps, for variants of what is measured well."""
+        refined = min(self._job.times.refinements, 1) if roughly else self._job.times.refinements
+        ladder = Ladder(start, refinements=refined, tries=1 if roughly else 2)
+        curve = climb(ladder, lambda rate: self.step(rate, what))
         self.drain()
         return curve
 
     def beyond(self, curve: Curve) -> Curve:
         """The curve with what lies beyond it: up to the highest rate that the side keeps up with."""
         known = curve.highest_kept_up
-        ladder = Ladder(2 * known.rate if known else curve.least.rate, factor=2.0, refinements=1, most=9)
+        start = max(2 * known.rate if known else 0.0, 10 * self._job.start_rate["plain"])
+        ladder = Ladder(start, factor=2.0, refinements=1, most=9, tries=1)
         what = f"{self._side}, throughput alone"
         more = climb(ladder, lambda rate: self.step(rate, what, LONG), KEEPS_UP)
         self.drain()
@@ -167,7 +170,7 @@ def compare(job: Job, folder: Path, port: int, say: Callable[[str], None]) -> Co
     if job.as_jobs:
         folder.joinpath("as-jobs").mkdir()
         with Measured(job, "ours", folder / "as-jobs", port, say, "--as-jobs") as planned:
-            curve = planned.climb(job.start_rate["ours"] / 2, "every turn a job")
+            curve = planned.climb(job.start_rate["ours"] / 2, "every turn a job", roughly=True)
             made.as_jobs = curve, planned.step(made.plain_best.rate, "every turn a job")
     return made
 
@@ -200,12 +203,12 @@ def _variants(made: Comparison, ours: Measured) -> None:
     for policy in made.job.policies:
         if policy != OWN_POLICY:
             ours.reschedule(policy)
-            made.policies[policy] = ours.climb(best.rate * 0.6, policy, refinements=1)
+            made.policies[policy] = ours.climb(best.rate * 0.6, policy, roughly=True)
     for consumption in made.job.consumptions:
         ours.reschedule(OWN_POLICY, consumption)
-        made.consumptions[consumption] = ours.climb(best.rate * 0.4, consumption, refinements=1)
+        made.consumptions[consumption] = ours.climb(best.rate * 0.4, consumption, roughly=True)
     if made.job.fused:
         ours.reschedule(OWN_POLICY)
         ours.fuse()
         ours.step(best.rate, "fused, warming up")
-        made.fused = ours.climb(best.rate, "fused")
+        made.fused = ours.climb(best.rate, "fused", roughly=True)

@@ -86,6 +86,8 @@ class Ladder:
     refinements: int = 2
     most: int = 14
     descents: int = 3
+    tries: int = 2
+    """How often a rate must fail on the way up: a pause of the machine must not end the search."""
 
 
 @dataclass(frozen=True)
@@ -135,8 +137,7 @@ def climb(
     good, bad = steps[-1].rate, 0.0
     while not bad and len(steps) < ladder.most:
         steps.append(measure(good * ladder.factor))
-        if not good_enough(steps[-1]):
-            # A pause of the machine must not end the search.
+        if not good_enough(steps[-1]) and ladder.tries > 1:
             steps.append(measure(good * ladder.factor))
         good, bad = (steps[-1].rate, 0.0) if good_enough(steps[-1]) else (good, steps[-1].rate)
     for _ in range(ladder.refinements if bad else 0):
