@@ -18,7 +18,7 @@ def job_run(job: Job, latencies: list[float], *, missing: int = 0, done: float =
     samples = [(float(at), latency, False) for at, latency in enumerate(latencies)]
     for place in range(missing):
         samples[place] = (*samples[place][:2], True)
-    return JobRun(job, tuple(samples), 200.0, done, (done * 100,) * 24, (0.0, 0.5))
+    return JobRun(job, tuple(samples), 200.0, done, (done * 100,) * 24, (0.5,) * 20)
 
 
 def made_run(

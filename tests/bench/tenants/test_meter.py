@@ -60,7 +60,8 @@ def test_a_report_tells_of_wrong_values_and_of_the_backlog() -> None:
     told = interval.job_report(JOB, MESSAGES, meter, offered, done)
     assert told["wrong"] == []
     assert (told["offered"], told["done"]) == (20_000, 8_000.0)
-    assert told["backlog_seconds"] == [1.0, 3.0]
+    # A second's rows are offered at its end, and done: those of one second in the second, and in the sixth.
+    assert told["backlog_by_second"] == pytest.approx([1.0, 2.0, 3.0])
     assert told["done_by_second"] == [0.0, 4000.0, 0.0, 0.0, 0.0]
     meter.take(result(BASE + 3, VALUES[BASE + 3] * 1.00001))
     (wrong,) = interval.job_report(JOB, MESSAGES, meter, offered, done)["wrong"]

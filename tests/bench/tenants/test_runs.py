@@ -46,7 +46,7 @@ def answer(wrong: list[str]) -> dict[str, Any]:
         "offered": 10.0,
         "done": 5.0,
         "done_by_second": [5.0],
-        "backlog_seconds": [1.0, 3.0],
+        "backlog_by_second": [1.0, 1.5, 2.0],
         "wrong": wrong,
     }
     return {
@@ -63,7 +63,7 @@ def answer(wrong: list[str]) -> dict[str, Any]:
 def test_an_answer_is_read_and_one_with_a_wrong_value_is_refused() -> None:
     run = Run.of("ours", Load((ONE,)), 2, answer([]))
     assert run.overhead_share == 0.05
-    assert run.urgent.backlog_growth_seconds == 2.0
+    assert run.urgent.backlog_growth_per_minute == pytest.approx(30.0)
     assert (run.urgent.in_time, run.urgent.missing) == (0.5, 1)
     with pytest.raises(PenstockError) as refused:
         Run.of("fair", Load((ONE,)), 2, answer(["urgent-1: the window until 3 gives 1, not 2"]))

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from penstock.workloads.tenants.arrivals import Message, completed_at, window_end
@@ -104,8 +105,6 @@ class Interval:
         done: Counts,
     ) -> dict[str, Any]:
         """One job's figures, as JSON."""
-        rate = job.rows_per_second
-        behind = [(rows_until(offered, at) - rows_until(done, at)) / rate for at in (self.begin, self.end)]
         values = meter.values
         wrong = wrong_values(job, values, expected(job, messages, self.base)) if values else []
         return {
@@ -113,9 +112,15 @@ class Interval:
             "offered": rows_until(offered, self.end),
             "done": rows_until(done, self.end),
             "done_by_second": by_second(done, self.base, self.end),
-            "backlog_seconds": behind,
+            "backlog_by_second": self.backlog(job, offered, done),
             "wrong": wrong[:3],
         }
+
+    def backlog(self, job: Job, offered: Counts, done: Counts) -> list[float]:
+        """Seconds of input that wait, at each second of the interval."""
+        came, went = (np.cumsum(by_second(each, self.base, self.end)) for each in (offered, done))
+        begin = int(self.begin - self.base)
+        return [float(rows) / job.rows_per_second for rows in (came - went)[begin:]]
 
 
 def by_second(counts: Counts, base: float, end: float) -> list[float]:

@@ -13,7 +13,7 @@ import pyarrow as pa
 from penstock.bench.riot.plain import Folder
 from penstock.bench.tenants.feeder import Part
 from penstock.bench.tenants.load import NOOP, Load
-from penstock.bench.tenants.meter import Counts, ResultMeter, RowMeter
+from penstock.bench.tenants.meter import Counts, ResultMeter, RowMeter, spread
 from penstock.bench.tenants.side import SETTINGS
 from penstock.workloads.tenants.events import SCHEMA
 from penstock.workloads.tenants.frames import FRAMES, LATE_SECONDS
@@ -64,7 +64,8 @@ class PlainJob:
         self._rows: dict[str, int] = {}
         self._log = FileLog(folder / "checkpoint")
         self._read: list[str] = []
-        self.done: list[tuple[float, float]] = []
+        self.done: list[tuple[float, float, int]] = []
+        """Of each batch that read anything: when it began and ended, and its rows."""
         self.query: StreamingQuery | None = None
 
     def start(self) -> None:
@@ -89,14 +90,15 @@ class PlainJob:
         self._inbox.put(table)
 
     def _on_batch(self, frame: DataFrame, batch: int) -> None:
+        began = time.time()
         self._meter.take(frame.toArrow(), batch)
-        now = time.time()
+        ended = time.time()
         # Spark has committed the batch before: without its files it has less to list.
         for name in self._read:
             (self._inbox.path / name).unlink(missing_ok=True)
         self._read = self._log.read_by(batch)
         if self._read:
-            self.done.append((now, float(sum(self._rows[name] for name in self._read))))
+            self.done.append((began, ended, sum(self._rows[name] for name in self._read)))
 
     @property
     def error(self) -> str:
@@ -141,7 +143,7 @@ class Plain:
         self._jobs[job].put(parts)
 
     def done(self, job: str) -> Counts:
-        return list(self._jobs[job].done)
+        return spread(list(self._jobs[job].done))
 
     @property
     def error(self) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from statistics import linear_regression
 from typing import Any
 
 from penstock.bench.stats import Summary, quantile
@@ -22,8 +23,19 @@ class JobRun:
     offered: float
     done: float
     done_by_second: tuple[float, ...]
-    backlog_seconds: tuple[float, float]
-    """Seconds of input that wait when the measured part begins, and when it ends."""
+    backlog_by_second: tuple[float, ...]
+    """Seconds of input that wait, at each second of the measured part."""
+
+    @property
+    def backlog_growth_per_minute(self) -> float:
+        """Seconds of input by which the backlog grows in a minute, by a line through all of it.
+
+        Batches make it go up and down by seconds, so that its two ends would tell little.
+        """
+        if len(self.backlog_by_second) < 2:
+            return 0.0
+        seconds = range(len(self.backlog_by_second))
+        return 60.0 * linear_regression(seconds, self.backlog_by_second).slope
 
     @property
     def latencies(self) -> list[float]:
@@ -75,9 +87,9 @@ class GroupRun:
         return sum(each.offered for each in self.jobs)
 
     @property
-    def backlog_growth_seconds(self) -> float:
-        """Seconds of input by which the backlog grew, in the job where it grew most."""
-        return max((each.backlog_seconds[1] - each.backlog_seconds[0] for each in self.jobs), default=0.0)
+    def backlog_growth_per_minute(self) -> float:
+        """Seconds of input a minute, in the job where it grows most."""
+        return max((each.backlog_growth_per_minute for each in self.jobs), default=0.0)
 
 
 @dataclass(frozen=True)
@@ -145,14 +157,13 @@ class Run:
 
 
 def _job_run(job: Job, told: Mapping[str, Any]) -> JobRun:
-    first, last = told["backlog_seconds"]
     return JobRun(
         job,
         tuple((at, latency, missing) for at, latency, missing in told["samples"]),
         told["offered"],
         told["done"],
         tuple(told["done_by_second"]),
-        (first, last),
+        tuple(told["backlog_by_second"]),
     )
 
 

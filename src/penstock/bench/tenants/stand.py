@@ -14,7 +14,7 @@ from penstock.bench.workers import Worker
 MODULE = "penstock.bench.tenants.worker"
 SLOTS = 2
 # Far over what any side can do: rows done then tell where to begin.
-FLOOD_ROWS = 2_000_000.0
+FLOOD_ROWS = 1_000_000.0
 STEP = 0.1
 GROWTH_SECONDS = 1.0
 MOST_STEPS = 8
@@ -81,14 +81,21 @@ class Stand:
 
 
 def rows_done_per_second(run: Run) -> float:
-    """Bulk rows done per second of the measured part."""
+    """Bulk rows done per second of the measured part, up to the end of the last batch in it.
+
+    A flood makes batches long: what is done of the one that runs at the end is not known.
+    """
     begin = int(run.warmup)
-    return sum(sum(each.done_by_second[begin:]) for each in run.bulk.jobs) / run.measured
+    totals: list[float] = [
+        sum(rows) for rows in zip(*(each.done_by_second[begin:] for each in run.bulk.jobs), strict=True)
+    ]
+    busy = max((second + 1 for second, rows in enumerate(totals) if rows), default=1)
+    return sum(totals) / busy
 
 
 def bears(run: Run) -> bool:
     """Whether the backlog grows by less than a second of input in a minute."""
-    return run.bulk.backlog_growth_seconds * 60.0 / run.measured < GROWTH_SECONDS
+    return run.bulk.backlog_growth_per_minute < GROWTH_SECONDS
 
 
 def search(rate: float, held: Callable[[float], bool]) -> float:

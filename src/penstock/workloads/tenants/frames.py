@@ -93,6 +93,6 @@ def _per_window(partial: DataFrame, slide: float, *aggregates: Column) -> DataFr
     """Once more by window: the last moments of any two windows lie a slide apart or more."""
     from pyspark.sql import functions as F
 
-    again = F.window(F.window_time("window"), interval(slide)).alias("total")
+    again = F.window(F.window_time("window"), interval(slide))
     totals = partial.groupBy(again).agg(*aggregates)
-    return totals.withColumn("at", F.col("total.end")).drop("total")
+    return totals.withColumn("at", F.col("window.end")).drop("window")
