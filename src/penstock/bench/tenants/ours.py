@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
-from importlib import import_module
 from pathlib import Path
-from typing import Any
 
 from penstock.bench.tenants.feeder import Part
 from penstock.bench.tenants.load import NOOP, Load, PolicyChoice
 from penstock.bench.tenants.meter import Counts, ResultMeter, RowMeter, spread, turns_to_result
 from penstock.bench.tenants.side import SETTINGS
 from penstock.measure.turns import TurnRecord
-from penstock.pipeline import Pipeline, sinks
+from penstock.pipeline import Pipeline, Tenant, sinks
 from penstock.pipeline.sources import FromSpool
 from penstock.queues.segment import Arrivals
 from penstock.queues.spool import Spool
+from penstock.scheduling.progress import IDLE_SECONDS
 from penstock.spark.running import RunningPipeline
 from penstock.workloads.tenants.events import SCHEMA
 from penstock.workloads.tenants.groups import Job
@@ -95,14 +93,12 @@ class Ours:
         return turns_to_result(completed, came, first, last)
 
 
-def tenant_of(job: Job) -> Any:
+def tenant_of(job: Job) -> Tenant:
     """The tenant of a job, under its name."""
-    made = getattr(import_module("penstock.pipeline"), "Tenant", None)
-    return job.name if made is None else made(job.name, latency=job.target_seconds, share=job.share)
+    return Tenant(job.name, latency=job.target_seconds, share=job.share)
 
 
 def spool_source(spool: Spool, job: Job) -> FromSpool:
-    """The job's queue; it is known how many sources its frontier waits for."""
-    known = {each.name for each in fields(FromSpool)}
-    more: dict[str, Any] = {"sources": job.sources} if "sources" in known else {}
-    return FromSpool(spool, SCHEMA, **more)
+    """The job's queue; it is known how many sources its frontier waits for, and how seldom they send."""
+    idle = max(IDLE_SECONDS, 3 * job.message_seconds)
+    return FromSpool(spool, SCHEMA, sources=job.sources, idle_seconds=idle)

@@ -8,22 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING
 
-from penstock.pipeline import Pipeline, SinkSpec, SourceSpec, Stream
+from penstock.pipeline import Pipeline, SinkSpec, SourceSpec, Stream, Tenant
 from penstock.pipeline.latency import Duration, parse_positive
 from penstock.workloads.tenants import frames
 from penstock.workloads.tenants.events import VIEW
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
-
-
-class Named(Protocol):
-    """A tenant, as far as it matters here."""
-
-    @property
-    def name(self) -> str: ...
 
 
 @dataclass(frozen=True)
@@ -60,7 +53,7 @@ def ipq1(
     sink: SinkSpec,
     *,
     window: Duration,
-    tenant: Named | str,
+    tenant: Tenant | str,
     fused: bool = False,
     late: Duration = "0s",
 ) -> Pipeline:
@@ -77,7 +70,7 @@ def ipq2(
     sink: SinkSpec,
     *,
     window: Duration,
-    tenant: Named | str,
+    tenant: Tenant | str,
     fused: bool = False,
     late: Duration = "0s",
 ) -> Pipeline:
@@ -90,7 +83,7 @@ def ipq3(
     sink: SinkSpec,
     *,
     window: Duration,
-    tenant: Named | str,
+    tenant: Tenant | str,
     fused: bool = False,
     late: Duration = "0s",
 ) -> Pipeline:
@@ -103,7 +96,7 @@ def ipq4(
     sink: SinkSpec,
     *,
     window: Duration,
-    tenant: Named | str,
+    tenant: Tenant | str,
     fused: bool = False,
     late: Duration = "0s",
 ) -> Pipeline:
@@ -121,7 +114,7 @@ def _declare(
     sink: SinkSpec,
     *,
     window: Duration,
-    tenant: Named | str,
+    tenant: Tenant | str,
     fused: bool,
     late: Duration,
 ) -> Pipeline:
@@ -133,12 +126,11 @@ def _declare(
     return pipeline
 
 
-def pipeline_of(tenant: Named | str) -> Pipeline:
+def pipeline_of(tenant: Tenant | str) -> Pipeline:
     """An empty pipeline of that tenant, under the tenant's name."""
     if isinstance(tenant, str):
         return Pipeline(tenant)
-    settings: dict[str, Any] = {"tenant": tenant}
-    return Pipeline(tenant.name, **settings)
+    return Pipeline(tenant.name, tenant=tenant)
 
 
 def _two_stages(shape: _Shape, events: Stream, size: float, late: Duration) -> Stream:
