@@ -22,7 +22,7 @@ LABELS = {
     "ours": "Penstock",
 }
 JOB_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7")
-LEAST_SECONDS = 0.01  # the log axes begin here
+LEAST_SECONDS = 0.05  # the log axes begin here
 
 
 def draw_latency(figure: Figure, runs: Sequence[Run], across: str) -> None:
@@ -32,12 +32,23 @@ def draw_latency(figure: Figure, runs: Sequence[Run], across: str) -> None:
     for axes, name, share in zip(both, ("median", "99th percentile"), (0.5, 0.99), strict=True):
         _bars(axes, runs, across, steps, share)
         plain_axes(axes, f"urgent results, {name}")
-        axes.set_yscale("log")
         axes.set_xlabel(across)
         axes.axhline(runs[0].jobs[0].job.target_seconds, color="#444444", linestyle="--", linewidth=1)
+    # When both are drawn: they share their limits.
+    for axes in both:
+        _seconds_axis(axes)
     both[0].set_ylabel("latency, s")
     handles, labels = both[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=4, frameon=False)
+
+
+def _seconds_axis(axes: Axes) -> None:
+    from matplotlib.ticker import NullFormatter, StrMethodFormatter
+
+    axes.set_yscale("log")
+    axes.set_ylim(bottom=LEAST_SECONDS)
+    axes.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+    axes.yaxis.set_minor_formatter(NullFormatter())
 
 
 def _step(run: Run, across: str) -> str:
@@ -45,7 +56,7 @@ def _step(run: Run, across: str) -> str:
 
 
 def _bars(axes: Axes, runs: Sequence[Run], across: str, steps: Sequence[str], share: float) -> None:
-    sides = list(dict.fromkeys(run.side for run in runs))
+    sides = [side for side in COLOURS if side in {run.side for run in runs}]
     width = 0.8 / len(sides)
     for number, side in enumerate(sides):
         own = [run for run in runs if run.side == side]
@@ -67,7 +78,7 @@ def draw_time(figure: Figure, runs: Sequence[Run]) -> None:
         ]
         across, up = ([pair[number] for pair in samples] for number in (0, 1))
         axes.scatter(across, up, s=8, color=COLOURS[run.side], label=LABELS[run.side], alpha=0.7)
-    axes.set_yscale("log")
+    _seconds_axis(axes)
     axes.set_xlabel("seconds")
     axes.set_ylabel("latency, s")
     figure.legend(loc="outside lower center", ncols=4, frameon=False)

@@ -141,7 +141,7 @@ def sigma(stand: Stand, result: BenchResult) -> None:
     made = [stand.run("ours", load.under("llf", cost_error_seconds=each)) for each in SIGMAS]
     p90 = latency_ratio(made[1].urgent, made[0].urgent, 0.9)
     result.put("sigma_robust", p90, at_most(1.25))
-    _show(result, "sigma", made, "policy")
+    _show(result, "sigma", made, "error of costs, s")
 
 
 def alone(stand: Stand, result: BenchResult) -> None:

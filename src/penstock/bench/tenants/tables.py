@@ -27,6 +27,8 @@ def place(run: Run, across: str) -> str:
         return str(len(bulk))
     if across == "slots":
         return str(run.slots)
+    if across == "error of costs, s":
+        return f"{load.policy.settings.get('cost_error_seconds', 0.0):g}"
     if across == "policy":
         return str(load.policy)
     if across == "query":
