@@ -13,7 +13,7 @@ from penstock.cli.stage_table import run_tables, summary_line
 from penstock.measure.congestion import Congestion, congestion_of
 from penstock.measure.histogram import LatencyHistogram
 from penstock.measure.stage_meter import StageMeter
-from penstock.spark.reports import SinkReport, StageReport
+from penstock.spark.reports import SinkReport, StageReport, TenantReport
 
 NOTHING = StageMeter(0.0).figures(60.0)
 BUSY = replace(
@@ -54,6 +54,9 @@ class StandingEngine:
         latency.add(0.5, 10)
         return [SinkReport("p", "out", "exactly once", 1.0, latency)]
 
+    def tenants(self) -> list[TenantReport]:
+        return [TenantReport("ads", 0.8, None, 10, 0.95, 0.5, 0.7, 12.5, 600)]
+
     def congestion(self) -> dict[str, Congestion]:
         figures = {report.stage: report.figures for report in self.stage_reports}
         return {"p": congestion_of(figures, 2, {"p.parse"}), "idle": congestion_of({}, 2, ())}
@@ -91,6 +94,10 @@ def test_what_is_not_known_is_left_empty() -> None:
 
 def test_a_pipeline_is_told_its_highest_rate_and_how_even_it_is() -> None:
     assert shown(140, "p") == ["p running", "p 1,500 8,000 0.75 of 2 0.00 0.00"]
+
+
+def test_a_tenant_is_told_what_it_got_and_what_it_took() -> None:
+    assert shown(140, "ads") == ["ads 0.8 10 95.0% 0.500 0.700 12.5"]
 
 
 def test_without_a_terminal_one_line_tells_of_all() -> None:

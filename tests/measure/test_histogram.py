@@ -147,3 +147,14 @@ def test_a_stored_histogram_with_a_bucket_too_many_is_refused() -> None:
     with pytest.raises(HistogramError) as error:
         LatencyHistogram.from_json(LatencyHistogram().to_json() | {"buckets": {"9999": 1.0}})
     assert str(error.value) == "a stored histogram has buckets 0 to 647, got 9999: it is damaged"
+
+
+def test_what_came_since_an_earlier_state_is_told_apart() -> None:
+    histogram = LatencyHistogram()
+    histogram.add(5.0, 100)
+    before = LatencyHistogram.from_json(histogram.to_json())
+    histogram.add_many([(0.1, 30), (0.4, 10)])
+    fresh = histogram.since(before)
+    assert fresh.count == 40
+    assert fresh.quantile(0.5) == pytest.approx(0.1, rel=0.02)
+    assert fresh.quantile(0.95) == pytest.approx(0.4, rel=0.02)

@@ -44,9 +44,39 @@ PIPELINE_COLUMNS = (
 )
 
 
+TENANT_COLUMNS = (
+    "\ntenant",
+    "target\ns",
+    "\nshare",
+    "\nresults",
+    "in\ntime",
+    "p50\ns",
+    "p99\ns",
+    "slot\nseconds",
+)
+
+
 def run_tables(engine: Engine, running: Sequence[RunningPipeline]) -> Group:
-    """The stages, and below them how evenly the pipelines' load is served."""
-    return Group(stage_table(engine, running), pipeline_table(engine))
+    """The stages, below them how evenly the pipelines' load is served, and what the tenants got."""
+    return Group(stage_table(engine, running), pipeline_table(engine), tenant_table(engine))
+
+
+def tenant_table(engine: Engine) -> Table:
+    """One line for each tenant: what was promised, what it got since the start, and what it took."""
+    table = _table(TENANT_COLUMNS)
+    for tenant in engine.tenants():
+        seen = tenant.results > 0
+        table.add_row(
+            tenant.name,
+            _known(tenant.latency_seconds, "g"),
+            _known(tenant.share, ".0%"),
+            f"{tenant.results:,.0f}",
+            _known(tenant.in_time if seen and tenant.latency_seconds else None, ".1%"),
+            _known(tenant.p50 if seen else None, ".3f"),
+            _known(tenant.p99 if seen else None, ".3f"),
+            f"{tenant.slot_seconds:,.1f}",
+        )
+    return table
 
 
 def pipeline_table(engine: Engine) -> Table:

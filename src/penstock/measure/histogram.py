@@ -117,6 +117,13 @@ class LatencyHistogram:
         self._least = min(self._least, other._least)
         self._greatest = max(self._greatest, other._greatest)
 
+    def since(self, earlier: LatencyHistogram) -> LatencyHistogram:
+        """The rows added after `earlier` was this histogram, each with the latency of its bucket."""
+        made = LatencyHistogram()
+        for bucket, (now, before) in enumerate(zip(self._buckets, earlier._buckets, strict=True)):
+            made.add(_middle(bucket), max(now - before, 0.0))
+        return made
+
     def to_json(self) -> dict[str, Any]:
         """A dict for `json.dumps`, with the buckets that hold rows only."""
         return {

@@ -103,6 +103,14 @@ class Pipeline:
         self._nodes[node.name] = node
         return Stream(self, node.name)
 
+    def exchange(self, source: Source) -> None:
+        """Another source in the place of the one of its name: to play the same pipeline another input."""
+        if not isinstance(self._nodes.get(source.name), Source):
+            self.refuse(
+                "source", source.name, f"there must be a source of that name, of {sorted(self._nodes)}"
+            )
+        self._nodes[source.name] = source
+
     def cut_after(self, name: str) -> None:
         """Put a queue behind the node."""
         self._cuts.add(name)

@@ -28,6 +28,7 @@ from penstock.spark.dispatcher import Dispatcher
 from penstock.spark.feeders import wait_for
 from penstock.spark.kept_lines import KeptLines
 from penstock.spark.minutes import Minutes
+from penstock.spark.promise_watch import PromiseWatch, known_to_be_late
 from penstock.spark.query import queries_alive
 from penstock.spark.reports import (
     SinkReport,
@@ -108,6 +109,7 @@ class Engine:
         self._told = 0.0
         self._decisions = KeptLines(self.state, "decisions")
         self._minutes = Minutes(KeptLines(self.state, "minutes"), pool, clock())
+        self._promises = PromiseWatch(pool, self._around.profiles, clock())
         self._closed = False
         self._dispatcher.at(clock(), self._keep_house)
 
@@ -118,7 +120,7 @@ class Engine:
                 f"pipelines of an engine must have names of their own, got {pipeline.name!r} twice: "
                 "cancel that one first"
             )
-        for warning in pipeline.check(FLOORS):
+        for warning in (*pipeline.check(FLOORS), *known_to_be_late(pipeline, self._around.profiles)):
             log.warning("%s", warning)
         running = RunningPipeline(pipeline, self._around)
         running.start(resume=resume)
@@ -272,6 +274,7 @@ class Engine:
             for running in self._all:
                 self._look_after(running, alive)
             self._around.profiles.refresh(running.graph for running in self._all)
+            self._promises.look(self._dispatcher.clock(), self._all)
             self._keep_records()
         except Exception as error:
             log.warning("housekeeping failed and is tried again: %s", error)

@@ -1,0 +1,101 @@
+"""Looks, while pipelines run, whether targets are kept, and says so where they are not."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from penstock.measure.promises import Kept, unmet
+from penstock.pipeline.latency import format_seconds
+from penstock.pipeline.pipeline import Pipeline
+from penstock.spark.profiles import Profiles
+from penstock.spark.running import RunningPipeline
+from penstock.stages.fuse import cut
+from penstock.stages.stage import Stage, StageGraph
+
+log = logging.getLogger("penstock")
+LOOK_SECONDS = 30.0
+
+
+@dataclass(frozen=True)
+class _Seen:
+    results: float
+    in_time: float
+
+
+class PromiseWatch:
+    """Compares each sink with its target every 30 s, and warns once for each spell of missing it."""
+
+    def __init__(self, slots: int, profiles: Profiles, now: float):
+        self._slots = slots
+        self._profiles = profiles
+        self._next = now + LOOK_SECONDS
+        self._since = now
+        self._slot_seconds = 0.0
+        self._seen: dict[str, _Seen] = {}
+        self._warned: set[str] = set()
+
+    def look(self, now: float, pipelines: Iterable[RunningPipeline]) -> None:
+        if now < self._next:
+            return
+        running = list(pipelines)
+        used = sum(stage.books.slot_seconds for each in running for stage in tuple(each.stages))
+        busy = max(used - self._slot_seconds, 0.0) / ((now - self._since) * self._slots)
+        for each in running:
+            for stage in each.graph.stages:
+                self._compare(each, stage, min(busy, 1.0))
+        self._next, self._since, self._slot_seconds = now + LOOK_SECONDS, now, used
+
+    def _compare(self, running: RunningPipeline, stage: Stage, busy: float) -> None:
+        live = next((each for each in tuple(running.stages) if each.name == stage.name), None)
+        if live is None or stage.sink is None or stage.sink.latency_seconds is None:
+            return
+        latency, target = live.books.latency, stage.sink.latency_seconds
+        seen = _Seen(latency.count, latency.share_within(target) * latency.count if latency.count else 0.0)
+        before = self._seen.get(stage.name, _Seen(0.0, 0.0))
+        self._seen[stage.name] = seen
+        results = seen.results - before.results
+        told = unmet(
+            Kept(
+                tenant=running.pipeline.tenant.name,
+                sink=stage.sink.name,
+                target_seconds=target,
+                results=results,
+                in_time=(seen.in_time - before.in_time) / results if results > 0 else 1.0,
+                path_seconds=path_seconds(running.graph, stage, self._profiles),
+                slots=self._slots,
+                busy=busy,
+            )
+        )
+        if told is None:
+            self._warned.discard(stage.name)
+        elif stage.name not in self._warned:
+            self._warned.add(stage.name)
+            log.warning("%s", told)
+
+
+def path_seconds(graph: StageGraph, stage: Stage, profiles: Profiles) -> float:
+    """What the turns on the costliest way to a stage and through it take, as far as they are known."""
+    costs: dict[str, float] = {}
+    for each in graph.stages:
+        profile = profiles.of(each.name)
+        above = [costs[one.name] for one in graph.stages if each in graph.below(one, loops=False)]
+        costs[each.name] = max(above, default=0.0) + (profile.mean_seconds if profile else 0.0)
+    return costs[stage.name]
+
+
+def known_to_be_late(pipeline: Pipeline, profiles: Profiles) -> list[str]:
+    """A sentence for each sink whose target is less than its turns took when these stages last ran."""
+    graph = cut(pipeline)
+    found = []
+    for stage in graph.stages:
+        target = stage.sink.latency_seconds if stage.sink is not None else None
+        taken = path_seconds(graph, stage, profiles)
+        if stage.sink is not None and target is not None and taken > target:
+            found.append(
+                f"pipeline {pipeline.name!r}: sink {stage.sink.name!r}: its target of "
+                f"{format_seconds(target)} cannot be met, as its turns took {format_seconds(round(taken, 2))} when it last ran: fuse "
+                f"its stages, give them more slots each, or promise {format_seconds(round(2 * taken, 1))}"
+            )
+    return found

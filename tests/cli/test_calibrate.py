@@ -1,0 +1,54 @@
+"""The parts of `penstock calibrate` that need no Spark."""
+
+from __future__ import annotations
+
+import io
+
+import pyarrow as pa
+import pytest
+from rich.console import Console
+
+from penstock import Pipeline, sinks, sources
+from penstock.cli.calibrate import Calibrated, halve, table
+from penstock.errors import PenstockError
+from penstock.pipeline.nodes import Source
+
+TRACE = pa.table({"value": ["a", "b"]})
+
+
+def spec_of(pipeline: Pipeline, name: str) -> object:
+    node = pipeline.nodes[name]
+    assert isinstance(node, Source)
+    return node.spec
+
+
+def test_sources_give_half_as_many_rows() -> None:
+    pipeline = Pipeline("p")
+    pipeline.source("trace", sources.Replay(TRACE, rows_per_second=50)).sink("a", sinks.Console())
+    pipeline.source("rate", sources.Rate(rows_per_second=9)).sink("b", sinks.Console())
+    halve(pipeline)
+    replay, rate = spec_of(pipeline, "trace"), spec_of(pipeline, "rate")
+    assert isinstance(replay, sources.Replay)
+    assert (replay.rows_per_second, replay.trace) == (25.0, TRACE)
+    assert rate == sources.Rate(rows_per_second=4)
+
+
+def test_a_source_whose_load_is_not_ours_to_set_is_refused_with_the_way_out() -> None:
+    pipeline = Pipeline("p")
+    pipeline.source("files", sources.Files("in")).sink("out", sinks.Console())
+    with pytest.raises(PenstockError) as error:
+        halve(pipeline)
+    assert str(error.value) == (
+        "source 'files' of pipeline 'p' must be a Replay or a Rate to be halved, got Files: "
+        "feed it at half its load, and give --as-is"
+    )
+
+
+def test_a_target_is_twice_the_p95() -> None:
+    found = Calibrated("ads", "out", results=120, p50=0.1, p95=0.4)
+    assert found.target_seconds == 0.8
+    console = Console(file=io.StringIO(), width=100)
+    console.print(table([found]))
+    shown = console.file.getvalue()  # type: ignore[attr-defined]
+    assert "0.400" in shown
+    assert "0.80" in shown
