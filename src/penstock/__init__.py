@@ -9,17 +9,19 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from penstock.pipeline import sinks, sources
     from penstock.pipeline.pipeline import Pipeline
+    from penstock.pipeline.tenant import Tenant
     from penstock.queues.spool import Spool
     from penstock.spark.engine import Engine
 
 __version__ = "0.1.0"
 
-__all__ = ["Engine", "Pipeline", "Spool", "__version__", "sinks", "sources"]
+__all__ = ["Engine", "Pipeline", "Spool", "Tenant", "__version__", "sinks", "sources"]
 
 _HOME_OF = {
     "Engine": "penstock.spark.engine",
     "Pipeline": "penstock.pipeline.pipeline",
     "Spool": "penstock.queues.spool",
+    "Tenant": "penstock.pipeline.tenant",
 }
 _MODULES = {"sinks": "penstock.pipeline.sinks", "sources": "penstock.pipeline.sources"}
 

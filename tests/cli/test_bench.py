@@ -32,7 +32,7 @@ def test_without_a_name_it_lists_the_benches(capsys: pytest.CaptureFixture[str])
     assert main(["bench"]) == 0
     shown = capsys.readouterr().out
     for name, bench in BENCHES.items():
-        assert f"  {name:5}  {bench.help}\n" in shown
+        assert f"  {name:7}  {bench.help}\n" in shown
 
 
 def test_its_help_lists_them_too(capsys: pytest.CaptureFixture[str]) -> None:

@@ -95,7 +95,8 @@ def known_to_be_late(pipeline: Pipeline, profiles: Profiles) -> list[str]:
         if stage.sink is not None and target is not None and taken > target:
             found.append(
                 f"pipeline {pipeline.name!r}: sink {stage.sink.name!r}: its target of "
-                f"{format_seconds(target)} cannot be met, as its turns took {format_seconds(round(taken, 2))} when it last ran: fuse "
-                f"its stages, give them more slots each, or promise {format_seconds(round(2 * taken, 1))}"
+                f"{format_seconds(target)} cannot be met, as its turns took "
+                f"{format_seconds(round(taken, 2))} when it last ran: fuse its stages, "
+                f"give them more slots each, or promise {format_seconds(round(2 * taken, 1))}"
             )
     return found
