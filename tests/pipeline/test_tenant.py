@@ -1,7 +1,7 @@
 import pytest
 
-from penstock import Pipeline, PipelineError, sinks, sources
-from penstock.pipeline import Sink, Tenant
+from penstock import Pipeline, sinks, sources
+from penstock.pipeline import PipelineError, Sink, Tenant
 from penstock.pipeline.nodes import Source
 
 

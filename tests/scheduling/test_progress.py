@@ -127,3 +127,13 @@ def test_rows_that_were_passed_over_hold_the_frontier_back() -> None:
     assert sources.taken(100.0) == 1.0
     sources.take("a", 1.9, least=1.0)
     assert sources.taken(100.0) == 2.9
+
+
+def test_silence_counts_from_when_rows_were_seen_not_from_when_they_came() -> None:
+    """After an outage the queue is full of rows that came long ago."""
+    sources = Sources(SourcesRule(idle_seconds=10.0))
+    sources.arrive("a", 5.0, at=100.0, seen=5000.0)
+    sources.arrive("b", 50.0, at=100.0, seen=5000.0)
+    sources.take("a", 5.0)
+    sources.take("b", 50.0)
+    assert sources.taken(5001.0) == 5.0

@@ -82,6 +82,8 @@ class Message:
     source: str = ""
     least_progress: float | None = None
     before: Mapping[str, float] = field(default_factory=dict)
+    seen: float | None = None
+    """When it was seen at the stage, where that is long after `time`."""
 
 
 @dataclass(frozen=True, slots=True)

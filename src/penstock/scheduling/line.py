@@ -67,7 +67,9 @@ class Line:
         """A message has come; `upstream` is the context it was sent with, None at a source."""
         message = replace(message, before=self._fields)
         if message.progress is not None:
-            self.sources.arrive(message.source, message.progress, message.time, message.least_progress)
+            self.sources.arrive(
+                message.source, message.progress, message.time, message.least_progress, message.seen
+            )
             reached = self.sources.arrived(message.time)
             if reached is not None:
                 self._times.update(reached, message.time)

@@ -83,12 +83,18 @@ class Sources:
         self._first_at = inf
         self._steps: list[tuple[float, float]] = []
 
-    def arrive(self, source: str, progress: float, at: float, least: float | None = None) -> None:
-        """Rows of a source from `least` up to `progress` came at `at`; they wait."""
+    def arrive(
+        self, source: str, progress: float, at: float, least: float | None = None, seen: float | None = None
+    ) -> None:
+        """Rows of a source from `least` up to `progress` came at `at`; they wait.
+
+        `seen` is now, where they came long ago: silence counts from then.
+        """
         if least is not None:
             insort(self._waiting.setdefault(source, []), least)
-        self._first_at = min(self._first_at, at)
-        self._last[source] = max(at, self._last.get(source, -inf))
+        heard = at if seen is None else max(at, seen)
+        self._first_at = min(self._first_at, heard)
+        self._last[source] = max(heard, self._last.get(source, -inf))
         self._arrived[source] = max(progress, self._arrived.get(source, -inf))
         frontier = self.arrived(at)
         # A source that is new, or back again, may be behind.

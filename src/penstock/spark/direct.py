@@ -84,7 +84,7 @@ class DirectStage(StageBase):
             # Nothing is committed. The stage is looked at again when its end is back.
             self.books.gave_back(self.now, turn_input(slices).rows)
             self.inputs.give_back(slices)
-            self.line.gave_back(slices)
+            self.line.gave_back(slices, self.now)
 
     def _run(self, grant: Grant, slices: Slices) -> None:
         batch = self.journal.entry.batch + 1

@@ -188,7 +188,7 @@ class StageBase:
         frontier: Frontier | None = None,
     ) -> StageView:
         profile = self.place.profiles.of(self.name)
-        self.line.look(self.place.dispatcher.context_policy)
+        self.line.look(self.now, self.place.dispatcher.context_policy)
         return StageView(
             name=self.place.name,
             pipeline=self.place.pipeline,

@@ -80,22 +80,22 @@ class StageLine:
             self._sources[column] = Sources(self._settings.sources)
         return self._sources[column]
 
-    def look(self, policy: ContextPolicy | None = None) -> None:
+    def look(self, now: float, policy: ContextPolicy | None = None) -> None:
         """Takes in what has come to the queues; `policy` is the one that counts now."""
         with self._lock:
             if policy is not None and policy != self._line.policy:
                 self._line.follow(policy)
             for queue, consumer in self._consumers.items():
                 for segment in consumer.take_fresh():
-                    self._arrive(queue, segment)
+                    self._arrive(queue, segment, now)
 
-    def _arrive(self, queue: str, segment: Segment) -> None:
+    def _arrive(self, queue: str, segment: Segment, now: float) -> None:
         time = segment.arrivals.oldest if segment.arrivals.bins else segment.published
         source, progress = f"{queue}|{segment.producer}", self._progress_of(segment)
         own = self._event_time.column if self._event_time else ""
         for column, reached in progress.items():
             if column != own:
-                self._tracked(column).arrive(source, reached, time, _least(segment, column))
+                self._tracked(column).arrive(source, reached, time, _least(segment, column), now)
         message = Message(
             f"{queue}/{segment.sequence}",
             segment.rows,
@@ -103,6 +103,7 @@ class StageLine:
             progress.get(own),
             source,
             least_progress=_least(segment, own),
+            seen=now,
         )
         stored = segment.context.get("priority")
         upstream = None if stored is None else PriorityContext.from_json(stored)
@@ -129,7 +130,7 @@ class StageLine:
     def took(self, slices: Mapping[str, tuple[Slice, ...]], now: float) -> dict[str, Any]:
         """The stage takes these rows; the context that goes with what it makes of them."""
         with self._lock:
-            self.look()
+            self.look(now)
             first: PriorityContext | None = None
             for queue, pieces in slices.items():
                 for piece in pieces:
@@ -166,13 +167,13 @@ class StageLine:
         ended = (taken - event.delay_seconds) // event.slide_seconds * event.slide_seconds
         return ended - (event.size_seconds - event.slide_seconds), event.size_seconds
 
-    def gave_back(self, slices: Mapping[str, tuple[Slice, ...]]) -> None:
+    def gave_back(self, slices: Mapping[str, tuple[Slice, ...]], now: float) -> None:
         """These rows wait again."""
         with self._lock:
             for queue, pieces in slices.items():
                 for piece in pieces:
                     self._line.take((queue, piece.segment.sequence), piece.segment.rows)
-                    self._arrive(queue, piece.segment)
+                    self._arrive(queue, piece.segment, now)
 
     def progress(self, now: float) -> float | None:
         """How far the event time of all sources has come in what was taken; None while it is not known."""
