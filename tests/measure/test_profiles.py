@@ -34,7 +34,7 @@ def test_nothing_is_known_before_a_turn_with_rows() -> None:
 
 
 def test_one_turn_gives_a_profile() -> None:
-    assert after(turn(100, 0.05, rows_out=20)) == StageProfile(0.0005, 0.2, 0.05, 0.0, 1, mean_seconds=0.05)
+    assert after(turn(100, 0.05, rows_out=20)) == StageProfile(0.0005, 0.2, 0.05, 0.0, 1, 0.05, most_rows=100)
 
 
 def test_the_cold_first_turn_is_forgotten_with_the_second() -> None:

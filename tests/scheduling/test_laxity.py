@@ -11,7 +11,7 @@ from penstock.scheduling.laxity import cut_for_urgent, cut_to_grain, turn_second
 
 BULK = StageView(
     "bulk", "p", 100_000, 0.0, 0.0, fixed_seconds=0.05, row_seconds=1e-5, start_deadline=7200.0,
-    context=PriorityContext("b", 0.0, 7200.0, 0.0, 0.0, 7200.0),
+    context=PriorityContext("b", 0.0, 7200.0, 0.0, 0.0, 7200.0), rows_seen=100_000,
 )  # fmt: skip
 
 
@@ -21,28 +21,28 @@ def urgent(start: float, name: str = "urgent", deferred: bool = True) -> StageVi
 
 
 def test_a_patient_turn_ends_before_an_urgent_one_must_start() -> None:
-    cut = cut_for_urgent(BULK, 100_000, 0.0, [urgent(0.55)], ends=[])
+    cut = cut_for_urgent(BULK, 100_000, 0.0, [(0.55, "urgent")], ends=[])
     assert cut.rows == 50_000
     assert (cut.urgent, cut.end_by) == ("urgent", 0.55)
     assert turn_seconds(BULK, cut.rows) == pytest.approx(0.55)
 
 
 def test_it_is_not_cut_where_another_slot_is_free_by_then() -> None:
-    assert cut_for_urgent(BULK, 100_000, 0.0, [urgent(0.55)], ends=[0.5]).rows == 100_000
-    assert cut_for_urgent(BULK, 100_000, 0.0, [urgent(0.55)], ends=[0.6]).rows == 50_000
-    both = [urgent(0.55, "one"), urgent(0.75, "two")]
+    assert cut_for_urgent(BULK, 100_000, 0.0, [(0.55, "urgent")], ends=[0.5]).rows == 100_000
+    assert cut_for_urgent(BULK, 100_000, 0.0, [(0.55, "urgent")], ends=[0.6]).rows == 50_000
+    both = [(0.55, "one"), (0.75, "two")]
     cut = cut_for_urgent(BULK, 100_000, 0.0, both, ends=[0.5])
     assert (cut.rows, cut.urgent) == (70_000, "two")
 
 
 def test_no_turn_is_cut_to_less_than_makes_sense() -> None:
-    assert cut_for_urgent(BULK, 100_000, 0.0, [urgent(0.09)], ends=[]).rows == 0
-    assert cut_for_urgent(BULK, 1_000, 0.0, [urgent(0.09)], ends=[]).rows == 1_000
+    assert cut_for_urgent(BULK, 100_000, 0.0, [(0.09, "urgent")], ends=[]).rows == 0
+    assert cut_for_urgent(BULK, 1_000, 0.0, [(0.09, "urgent")], ends=[]).rows == 1_000
 
 
 def test_one_that_is_more_urgent_itself_is_not_cut() -> None:
     hurried = replace(BULK, start_deadline=0.1)
-    assert cut_for_urgent(hurried, 100_000, 0.0, [urgent(0.55)], ends=[]).rows == 100_000
+    assert cut_for_urgent(hurried, 100_000, 0.0, [(0.55, "urgent")], ends=[]).rows == 100_000
 
 
 def test_a_grain_cuts_a_turn_but_lets_it_get_somewhere() -> None:
@@ -140,5 +140,41 @@ def test_policies_without_contexts_take_no_notice_of_them() -> None:
     scheduler.wait(replace(urgent(5.0), ready_since=1.0))
     scheduler.wait(replace(BULK, ready_since=2.0))
     granted = scheduler.next(3.0)
+    assert isinstance(granted, Grant)
+    assert granted.stage == "urgent"
+
+
+def test_a_turn_much_larger_than_any_seen_is_not_trusted_to_the_profile() -> None:
+    unknown = replace(BULK, rows_waiting=20_000_000, rows_seen=0, fixed_seconds=0.0, row_seconds=0.0)
+    assert cut_to_grain(unknown, 20_000_000, 1.0) == 100_000
+    same_sizes = replace(unknown, rows_seen=50_000, fixed_seconds=0.1)
+    assert cut_to_grain(same_sizes, 20_000_000, 1.0) == 200_000
+    assert cut_to_grain(unknown, 20_000_000, inf) == 20_000_000
+
+
+def test_a_slot_is_kept_for_a_stage_that_is_expected_though_nothing_of_it_waits() -> None:
+    scheduler = Scheduler(Llf(), slots=1)
+    scheduler.expect("urgent", 0.55)
+    scheduler.wait(BULK)
+    granted = scheduler.next(0.0)
+    assert isinstance(granted, Grant)
+    assert granted.rows == 50_000
+    scheduler.finished("bulk", 0.5)
+    scheduler.expect("urgent", None)
+    scheduler.wait(replace(BULK, ready_since=0.5))
+    granted = scheduler.next(0.5)
+    assert isinstance(granted, Grant)
+    assert granted.rows == 100_000
+
+
+def test_a_stage_that_was_blocked_has_not_waited_since_before_its_last_turn() -> None:
+    scheduler = Scheduler(Llf(), slots=1, patience_seconds=30.0)
+    scheduler.wait(BULK)
+    scheduler.next(0.0)
+    scheduler.finished("bulk", 100.0)
+    scheduler.withdraw("bulk")
+    scheduler.wait(BULK)
+    scheduler.wait(replace(urgent(101.5, deferred=False), ready_since=101.0))
+    granted = scheduler.next(101.0)
     assert isinstance(granted, Grant)
     assert granted.stage == "urgent"

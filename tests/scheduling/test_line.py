@@ -165,3 +165,32 @@ def test_a_policy_may_be_changed_while_messages_wait() -> None:
 def test_a_context_survives_being_stored() -> None:
     context = PriorityContext("m", 1.0, 2.5, 3.0, 4.0, 0.8, True, {"token": 7.0})
     assert PriorityContext.from_json(context.to_json()) == context
+
+
+def test_windows_may_begin_at_an_offset() -> None:
+    target = Target("s", "ads", latency_seconds=0.8, slide_seconds=10.0)
+    line = Line(Llf(), target, window=WindowSpan(10.0, offset_seconds=5.0))
+    for number in range(7):
+        line.arrive(number, second(number))
+    context = next_of(line)
+    assert not context.deferred
+    assert context.time == pytest.approx(EPOCH + 6.05)
+
+
+def test_a_window_is_expected_before_any_of_its_rows_wait() -> None:
+    line = windowed(slide=1.0)
+    for number in range(5):
+        line.arrive(number, second(number))
+        line.take(number, 100)
+    # Taken up to 4.999: the window that ends at 5 needs a row at 5.0, which is expected at 5.051.
+    assert line.expected_start(0.1, EPOCH + 5.1) == pytest.approx(EPOCH + 5.051 + 0.8 - 0.1, abs=1e-3)
+    assert Line(Llf(), URGENT).expected_start(0.1, EPOCH) is None
+
+
+def test_tokens_are_counted_anew_in_the_order_of_arrival_when_the_policy_changes() -> None:
+    line = Line(Llf(), Target("s", "ads", share=0.1))
+    for number in range(50):
+        line.arrive(number, Message(str(number), 100, time=EPOCH + number / 100))
+    line.follow(TokenShare(rows_per_second=1000))
+    contexts = [line.take(number, 100) for number in range(50)]
+    assert sum(not each.deferred for each in contexts if each) == 1

@@ -32,7 +32,6 @@ class Naive:
 
     def withdraw(self, name: str) -> None:
         self.waits.pop(name, None)
-        self.ended.pop(name, None)
 
     def next(self) -> tuple[str, int] | str:
         ready = []

@@ -31,6 +31,8 @@ class StageProfile:
     """How many it was learned from."""
     mean_seconds: float = 0.0
     """Of a turn, at the sizes they had."""
+    most_rows: int = 0
+    """Of a turn; one long past counts less."""
 
     def turn_seconds(self, rows: int) -> float:
         """C(n): how long a turn of `rows` rows is expected to take."""
@@ -56,6 +58,7 @@ class Profiler:
             )
         self._keep = keep
         self._turns = 0
+        self._most_rows = 0.0
         self._clear()
 
     def _clear(self) -> None:
@@ -73,6 +76,7 @@ class Profiler:
             expected = self._seconds / self._weight * max(1.0, rows * self._weight / self._rows)
             seconds = min(seconds, self.OUTLIER * expected)
         self._turns += 1
+        self._most_rows = max(self._keep * self._most_rows, rows)
         self._weight = self._keep * self._weight + 1.0
         self._rows = self._keep * self._rows + rows
         self._rows_squared = self._keep * self._rows_squared + rows * rows
@@ -94,6 +98,7 @@ class Profiler:
             row_seconds=per_row,
             turns=self._turns,
             mean_seconds=self._seconds / self._weight,
+            most_rows=round(self._most_rows),
         )
 
     def _costs(self) -> tuple[float, float]:

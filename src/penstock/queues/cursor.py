@@ -38,7 +38,7 @@ class Consumer:
         self._by_arrival: list[tuple[float, int]] = []  # heap; may hold segments that wait no more
         self._rows_waiting = 0
         self.rows_offered = 0  # all rows that ever waited here first; never goes down
-        self._fresh: list[Segment] = []  # came since someone asked
+        self._fresh: list[Segment] | None = None  # came since someone asked
         for sequence in sorted(shelf.segments):
             self._begin(shelf.segments[sequence], position.consumed(shelf.segments[sequence]))
 
@@ -52,7 +52,8 @@ class Consumer:
         self._enqueue(segment)
         self._rows_waiting += segment.rows - consumed
         self.rows_offered += segment.rows - consumed
-        self._fresh.append(segment)
+        if self._fresh is not None:
+            self._fresh.append(segment)
 
     def _enqueue(self, segment: Segment) -> None:
         bisect.insort(self._order, segment.sequence)
@@ -62,11 +63,12 @@ class Consumer:
         """A segment was published (the spool calls this, under its lock)."""
         self._begin(segment, 0)
 
-    def take_fresh(self) -> list[Segment]:
-        """The segments that have come since the last call."""
+    def take_fresh(self) -> list[tuple[Segment, int]]:
+        """The segments that have come since the last call, and how many rows of each wait; at first all."""
         with self._shelf.lock:
-            fresh, self._fresh = self._fresh, []
-            return fresh
+            known = [self._shelf.segments[sequence] for sequence in self._order]
+            fresh, self._fresh = known if self._fresh is None else self._fresh, []
+            return [(each, each.rows - self._taken.get(each.sequence, 0)) for each in fresh]
 
     def needs(self, sequence: int) -> bool:
         """Whether any row of a segment is not yet released."""

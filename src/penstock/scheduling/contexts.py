@@ -114,7 +114,9 @@ class Target:
     share: float | None = None
 
 
-def transform(progress: float, slide: float | None, upstream_slide: float = 0.0) -> float:
+def transform(
+    progress: float, slide: float | None, upstream_slide: float = 0.0, offset: float = 0.0
+) -> float:
     """The frontier progress p_MF of a message with progress p_M (TRANSFORM, section 4.3).
 
     >>> transform(12.5, slide=10.0), transform(12.5, slide=None), transform(20.0, slide=10.0)
@@ -122,4 +124,14 @@ def transform(progress: float, slide: float | None, upstream_slide: float = 0.0)
     """
     if slide is None or upstream_slide >= slide:
         return progress
-    return (progress // slide + 1.0) * slide
+    return last_step(progress, slide, offset) + slide
+
+
+def last_step(progress: float, slide: float, offset: float = 0.0) -> float:
+    """The last step of a window at or before `progress`; counted in microseconds, as Spark does.
+
+    >>> last_step(1.3, slide=0.1), last_step(12.0, slide=10.0, offset=5.0)
+    (1.3, 5.0)
+    """
+    step, begin = round(slide * 1e6), round(offset * 1e6)
+    return ((round(progress * 1e6) - begin) // step * step + begin) / 1e6

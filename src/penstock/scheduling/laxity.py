@@ -8,6 +8,10 @@ from math import floor, inf
 
 from penstock.scheduling.stage_view import StageView
 
+BEYOND_SEEN = 4
+LEAST_KNOWN = 20_000
+FIRST_TURN = 100_000
+
 
 @dataclass(frozen=True, slots=True)
 class Cut:
@@ -40,6 +44,11 @@ def rows_within(stage: StageView, rows: int, seconds: float) -> int:
 def cut_to_grain(stage: StageView, rows: int, grain_seconds: float) -> int:
     """At most a grain of predicted time; the rest queues again. A turn whose fixed cost is most of the grain
     takes as many rows as double it, or it would never get anywhere."""
+    if grain_seconds == inf:
+        return rows
+    # Nothing is known of turns much larger than those that were seen.
+    known = max(BEYOND_SEEN * stage.rows_seen, LEAST_KNOWN) if stage.rows_seen else FIRST_TURN
+    rows = min(rows, known)
     if turn_seconds(stage, rows) <= grain_seconds:
         return rows
     return max(rows_within(stage, rows, grain_seconds), sensible_rows(stage, rows))
@@ -56,19 +65,16 @@ def cut_for_urgent(
     stage: StageView,
     rows: int,
     now: float,
-    others: Iterable[StageView],
+    starts: Iterable[tuple[float, str]],
     ends: Sequence[float],
 ) -> Cut:
     """`rows`, or as many as end before another stage must start that no other slot will be free for.
 
-    `ends` are the times at which the other slots are free, now for one that is.
+    `starts` are the start deadlines of the stages that wait, or are expected, with their names; `ends` the
+    times at which the other slots are free, now for one that is.
     """
     end = now + turn_seconds(stage, rows)
-    urgent = sorted(
-        (other.start_deadline, other.name)
-        for other in others
-        if now < other.start_deadline < end and other.start_deadline < stage.start_deadline
-    )
+    urgent = sorted(each for each in starts if now < each[0] < end and each[0] < stage.start_deadline)
     if not urgent:
         return Cut(rows)
     free = sum(each <= urgent[0][0] for each in ends)

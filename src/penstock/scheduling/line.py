@@ -17,6 +17,7 @@ class WindowSpan:
 
     slide_seconds: float
     delay_seconds: float = 0.0
+    offset_seconds: float = 0.0
 
 
 @dataclass(slots=True)
@@ -58,9 +59,13 @@ class Line:
     def follow(self, policy: ContextPolicy) -> None:
         """Goes on under another policy: what waits is put in order anew."""
         self._policy = policy
-        for entry in self._entries.values():
+        self._fields = {}
+        # In the order of arrival: each goes by what the policy kept of the one before it.
+        for entry in sorted(self._entries.values(), key=lambda entry: entry.place[1]):
+            entry.message = replace(entry.message, before=self._fields)
             entry.context = self._converted(entry.message, entry.upstream, self._target)
             entry.place = (entry.context.pri_local, entry.place[1])
+            self._fields = entry.context.fields
         self._order = sorted((entry.place, key) for key, entry in self._entries.items())
 
     def arrive(self, key: Hashable, message: Message, upstream: PriorityContext | None = None) -> None:
@@ -96,9 +101,9 @@ class Line:
         return entry.context
 
     def place_of(self, key: Hashable) -> tuple[float, int]:
-        """Where a message stands; one that is not known stands first."""
+        """Where a message stands; one that is not known yet stands last."""
         entry = self._entries.get(key)
-        return entry.place if entry is not None else (float("-inf"), 0)
+        return entry.place if entry is not None else (float("inf"), self._count + 1)
 
     @property
     def rows_next(self) -> int | None:
@@ -140,10 +145,9 @@ class Line:
         """The next window to be completed: the first that ends after what the stage has closed."""
         if self._window is None or first.progress is None:
             return None
-        slide, delay = self._window.slide_seconds, self._window.delay_seconds
         taken = self.sources.taken(now)
         closed = first.progress if taken is None else min(taken, first.progress)
-        needed = transform(closed - delay, slide) + delay
+        needed = self._needed(closed, self._window)
         self.sources.forget_below(needed)
         if (at := self.sources.completed_at(needed)) is not None:
             return Frontier(needed, at, complete=True)
@@ -152,3 +156,19 @@ class Line:
             # By the silence of a source, not by a row.
             return Frontier(needed, now, complete=True)
         return Frontier(needed, self._times.time_of(needed), complete=False)
+
+    @staticmethod
+    def _needed(closed: float, window: WindowSpan) -> float:
+        """The progress that completes the first window which ends after `closed`."""
+        delay = window.delay_seconds
+        return transform(closed - delay, window.slide_seconds, offset=window.offset_seconds) + delay
+
+    def expected_start(self, cost_seconds: float, now: float) -> float | None:
+        """By when a turn must start that completes the next window, though no row of it waits yet."""
+        taken = self.sources.taken(now) if self._window is not None else None
+        if self._window is None or taken is None:
+            return None
+        time = self._times.time_of(self._needed(taken, self._window))
+        if time is None:
+            return None
+        return time + self._target.latency_seconds - cost_seconds - self.reply.path_seconds

@@ -10,6 +10,7 @@ from math import inf
 
 IDLE_SECONDS = 10.0
 KEPT = 64
+MOST_STEPS = 8192
 
 
 class ProgressMap:
@@ -82,13 +83,15 @@ class Sources:
         self._last: dict[str, float] = {}
         self._first_at = inf
         self._steps: list[tuple[float, float]] = []
+        self._forgotten = -inf
 
     def arrive(
         self, source: str, progress: float, at: float, least: float | None = None, seen: float | None = None
     ) -> None:
         """Rows of a source from `least` up to `progress` came at `at`; they wait.
 
-        `seen` is now, where they came long ago: silence counts from then.
+        `seen` is now, where they came long ago: silence counts from then. Of a source whose progress is not
+        known (-inf) there is no frontier, as long as it counts.
         """
         if least is not None:
             insort(self._waiting.setdefault(source, []), least)
@@ -102,6 +105,8 @@ class Sources:
             self._steps.pop()
         if frontier is not None and (not self._steps or frontier > self._steps[-1][0]):
             self._steps.append((frontier, at))
+            if len(self._steps) > MOST_STEPS:
+                self._forget(MOST_STEPS // 2)
 
     def take(self, source: str, progress: float, least: float | None = None) -> None:
         """The stage has taken rows of a source from `least` up to `progress`."""
@@ -138,19 +143,29 @@ class Sources:
         return None if least == -inf else least
 
     def _counts(self, source: str, now: float) -> bool:
-        waits = self._taken.get(source, -inf) < self._arrived[source]
-        return waits or now - self._last[source] < self._idle_seconds
+        waits = self._waiting.get(source) or self._taken.get(source, -inf) < self._arrived[source]
+        return bool(waits) or now - self._last[source] < self._idle_seconds
 
     def completed_at(self, progress: float) -> float | None:
         """When the frontier of what arrived reached `progress`; None if it has not, or is forgotten."""
+        if progress <= self._forgotten:
+            return None
         place = bisect_left(self._steps, (progress, -inf))
         return self._steps[place][1] if place < len(self._steps) else None
 
     def forget_below(self, progress: float) -> None:
         """Nobody asks any more when a frontier below `progress` was complete."""
         place = bisect_left(self._steps, (progress, -inf))
-        if place > KEPT:
-            del self._steps[:place]
+        if place > 2 * KEPT:
+            self._forget(place - KEPT)
+
+    def _forget(self, count: int) -> None:
+        self._forgotten = self._steps[count - 1][0]
+        del self._steps[:count]
+
+    def wake(self, now: float) -> None:
+        """No source counts as silent before now: nothing could be heard of them."""
+        self._last = dict.fromkeys(self._last, now)
 
     def to_json(self) -> dict[str, float]:
         """What was taken of each source: enough to go on after a restart."""

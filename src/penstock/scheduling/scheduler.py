@@ -65,6 +65,7 @@ class Scheduler:
         self._grain = grain_seconds
         self._slots = _checked_slots(slots)
         self._expected_ends: dict[str, float] = {}
+        self._expected_starts: dict[str, float] = {}
         self._kept_free: dict[str, float] = {}  # turns that were cut, and when they must end
         self.cuts = CutCount()
         self._used = 0
@@ -86,6 +87,10 @@ class Scheduler:
     @property
     def policy(self) -> Policy:
         return self._policy
+
+    @property
+    def grain_seconds(self) -> float:
+        return self._grain
 
     @property
     def free_slots(self) -> int:
@@ -121,9 +126,11 @@ class Scheduler:
             self._enqueue(view)
 
     def withdraw(self, name: str) -> None:
-        """The stage waits no more; a turn it is in goes on. Nothing happens if it does not wait."""
+        """The stage waits no more; a turn it is in goes on. Nothing happens if it does not wait.
+
+        It may wait again, and then has not waited since before its last turn.
+        """
         self._during_turn.pop(name, None)
-        self._turn_ends.pop(name, None)
         if self._waiting.pop(name, None):
             self._compact()
 
@@ -168,9 +175,24 @@ class Scheduler:
         rows = cut_to_grain(view, self._wanted(view), self._grain) if view.rows_waiting else 0
         if not rows or not getattr(self._policy, "by_deadline", False):
             return Cut(rows)
-        others = [other for _, other in self._waiting.values() if other is not view]
+        starts = dict(self._expected_starts)
+        starts.update((name, other.start_deadline) for name, (_, other) in self._waiting.items())
+        starts.pop(view.name)
         ends = [now] * (self.free_slots - needed) + sorted(self._expected_ends.values())
-        return cut_for_urgent(view, rows, now, others, ends)
+        return cut_for_urgent(view, rows, now, ((start, name) for name, start in starts.items()), ends)
+
+    def expect(self, name: str, start_deadline: float | None) -> None:
+        """The stage has nothing to do now, but must be able to start by then; None: nothing is expected."""
+        if start_deadline is None:
+            self._expected_starts.pop(name, None)
+        else:
+            self._expected_starts[name] = start_deadline
+
+    def forget(self, name: str) -> None:
+        """The stage is gone."""
+        self.withdraw(name)
+        self._turn_ends.pop(name, None)
+        self._expected_starts.pop(name, None)
 
     def finished(self, name: str, now: float) -> None:
         """The stage's turn has ended, well or badly: its slots are free, and it may wait again."""

@@ -31,7 +31,7 @@ class StageView:
 
     `context` is that of its next message, `rows_next` the rows that belong to the next turn, None for all.
     A turn of n rows on its slots takes `fixed_seconds` + `row_seconds` * n, and must start by
-    `start_deadline` to be in time.
+    `start_deadline` to be in time. `rows_seen` is the largest turn it had of late, 0 before the first.
     """
 
     name: str
@@ -51,6 +51,7 @@ class StageView:
     fixed_seconds: float = 0.0
     row_seconds: float = 0.0
     start_deadline: float = inf
+    rows_seen: int = 0
 
     def __post_init__(self) -> None:
         if self.slots < 1:

@@ -92,7 +92,7 @@ class Compiler:
             queue: self.spools[queue].subscribe(stage.name, journal.entry.position(queue))
             for queue in stage.inputs
         }
-        rules = [self.sources[queue] for queue in stage.inputs if queue in self.sources]
+        rules = [self.sources[queue] for queue in stage.inputs]
         return QueueInputs(consumers, place.folder / "slices", SourcesRule.of_all(rules))
 
     def _frames(self, stage: Stage, place: Place, before: str | None = None) -> GrantedFrames:

@@ -38,6 +38,14 @@ class Schedulable(Protocol):
         """Runs a turn, or lets it begin; `finished` is called when it has ended. Never raises."""
         ...
 
+    def expected_start(self, now: float) -> float | None:
+        """By when it will have to start a turn, where nothing waits and that can be predicted."""
+        ...
+
+    def fail(self, error: BaseException) -> None:
+        """It cannot go on."""
+        ...
+
 
 class Dispatcher:
     """One lock, one scheduler, as many threads as slots. A stage that waits costs none of them."""
@@ -56,6 +64,7 @@ class Dispatcher:
         self._timers: list[tuple[float, int, Callable[[], None]]] = []
         self._order = count()
         self._timer_set = threading.Condition(self._lock)
+        self._look_again_at = inf
         self._closed = False
         self._clockwork = threading.Thread(target=self._run_timers, name="penstock-timers", daemon=True)
         self._clockwork.start()
@@ -63,6 +72,10 @@ class Dispatcher:
     @property
     def slots(self) -> int:
         return self._scheduler.slots
+
+    @property
+    def grain_seconds(self) -> float:
+        return self._scheduler.grain_seconds
 
     @property
     def context_policy(self) -> ContextPolicy:
@@ -79,6 +92,9 @@ class Dispatcher:
         """Goes on under another policy or consumption; None leaves what is."""
         with self._scheduling():
             self._scheduler.reschedule(policy, consumption)
+            # Their contexts are still those of the old policy.
+            for stage in tuple(self._stages.values()):
+                self._look_at(stage)
             self._grant_all()
 
     def add(self, stage: Schedulable) -> None:
@@ -90,7 +106,7 @@ class Dispatcher:
         """The stage gets no further turn; one that runs goes on."""
         with self._scheduling():
             self._stages.pop(stage.name, None)
-            self._scheduler.withdraw(stage.name)
+            self._scheduler.forget(stage.name)
             self._grant_all()
 
     def changed(self, stage: Schedulable) -> None:
@@ -160,18 +176,27 @@ class Dispatcher:
                 self.scheduler_seconds += time.perf_counter() - began
 
     def _look_at(self, stage: Schedulable) -> None:
-        view = stage.view(self.clock())
-        if view is None:
-            self._scheduler.withdraw(stage.name)
-        else:
-            self._scheduler.wait(view)
+        try:
+            now = self.clock()
+            view = stage.view(now)
+            if view is None:
+                self._scheduler.withdraw(stage.name)
+                self._scheduler.expect(stage.name, stage.expected_start(now))
+            else:
+                self._scheduler.expect(stage.name, None)
+                self._scheduler.wait(view)
+        except Exception as error:
+            # Such as a policy of the user's that fails: the stage stops, and says why; others go on.
+            self._scheduler.forget(stage.name)
+            self.submit(partial(stage.fail, error))
 
     def _grant_all(self) -> None:
         while not self._closed:
             decision = self._scheduler.next(self.clock())
             self.decisions.add(decision)
             if not isinstance(decision, Grant):
-                if decision.until < inf:
+                if decision.until < self._look_again_at:
+                    self._look_again_at = decision.until
                     self.at(decision.until, self._look_again)
                 return
             stage = self._stages[decision.stage]
@@ -179,6 +204,7 @@ class Dispatcher:
 
     def _look_again(self) -> None:
         with self._scheduling():
+            self._look_again_at = inf
             self._grant_all()
 
     def _guarded(self, action: Callable[[], None]) -> None:

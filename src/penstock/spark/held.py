@@ -108,9 +108,11 @@ class HeldStage(StageBase):
                 again = sum(turn_input(self._unreleased[number]).rows for number in self._outstanding)
                 return self.base_view(rows + again, now, now)
         since = self.inputs.ready_since
+        flush_since = self._flush_since if self._flush_due else None
         if rows == 0 or since is None:
             return self.base_view(0, self._flush_since, self._flush_since, True) if self._flush_due else None
-        return self.base_view(rows, since, self.inputs.oldest_arrival or since, self._flush_due)
+        oldest = self.inputs.oldest_arrival or since
+        return self.base_view(rows, since, oldest, self._flush_due, flush_since=flush_since)
 
     def turn(self, grant: Grant) -> None:
         try:
@@ -128,6 +130,7 @@ class HeldStage(StageBase):
         """The rows of the turn, durable before Spark learns of them."""
         # Rows of a segment may stand in any order of event time: the first part of a cut one would
         # raise the watermark beyond rows of the second, which would then be late.
+        self.line.look(self.now)
         slices = self.inputs.take(grant.rows, whole_segments=True, order=self.line.key_of)
         self._context = self.line.took(slices, self.now)
         number = max(self._unreleased, default=self.journal.entry.grant) + 1
@@ -171,6 +174,8 @@ class HeldStage(StageBase):
         set_pool(self.place)
         if batch <= self.journal.entry.batch:
             frame.write.format("noop").mode("overwrite").save()
+            # Windows that it has completed: Spark runs what flushes them next.
+            self._raise_watermark()
             return self._grant is None
         self._release_committed()
         took = self._took() if served else TurnInput()
@@ -284,10 +289,15 @@ class HeldStage(StageBase):
 
     def _look_for_silent_sources(self) -> None:
         """Windows that waited for a source which says nothing any more are flushed."""
+        if not self.may_run:
+            self.line.wake(self.now)
+            return
+        self.line.look(self.now)
         with self._lock:
             held = self._grant is None and not self._adrift and not self._outstanding
             if not held or self._flush_due or not self._query.holds or not self._raise_watermark():
                 return
+            self._context = self.line.context(self.now)
             self._flush_due = self._query.after_batch().wants_flush
             self._flush_since = self.now
         if self._flush_due:

@@ -69,16 +69,14 @@ def read_plan(frame: "DataFrame", *, driven: bool = False) -> StreamPlan:
     stateful = tuple(stateful_nodes(root))
     # With two states in a row Spark passes the watermark on from one to the other: it is not ours to set.
     sole = None
-    if found and len(stateful) < 2:
-        size, _, slide = str(probe.window(analyzed)).partition(" ")
-        sole = EventTime(column, float(delay) / 1000, _seconds(size), _seconds(slide))
+    # That kind of deduplication takes the lateness for how long it remembers a row: it is left alone.
+    if found and len(stateful) < 2 and "DeduplicateWithinWatermark" not in stateful:
+        window = [float(micros) / 1e6 for micros in str(probe.window(analyzed)).split()]
+        size, slide, offset = window or (None, None, 0.0)
+        sole = EventTime(column, float(delay) / 1000, size, slide, offset or 0.0)
     caps = ("maxFilesPerTrigger", "maxBytesPerTrigger")
     capped = any(probe.sourceOption(analyzed, name, cap) for name in sources for cap in caps)
     return StreamPlan(stateful, sole, sources, int(rate or (sources == ("rate",))), capped)
-
-
-def _seconds(micros: str) -> float | None:
-    return float(micros) / 1e6 if micros else None
 
 
 def driven_by_us(frame: "DataFrame") -> "DataFrame":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import uuid
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -44,9 +45,10 @@ class Dating:
 
     def _completed(self, ends: list[float]) -> Arrivals:
         """By what is known of the sources, else by the rows of the turn."""
-        times = [self.completed_at(end + self.delay_seconds) for end in ends]
-        unknown = [end for end, time in zip(ends, times, strict=True) if time is None]
-        known = [Arrivals.at(time, 1) for time in times if time is not None]
+        rows = Counter(ends)
+        times = {end: self.completed_at(end + self.delay_seconds) for end in rows}
+        unknown = [end for end in ends if times[end] is None]
+        known = [Arrivals.at(time, rows[end]) for end, time in times.items() if time is not None]
         return self.took.completed(unknown, self.column, self.delay_seconds).merge(known)
 
 

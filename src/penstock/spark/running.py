@@ -20,7 +20,7 @@ from penstock.pipeline.sources import FromSpool, Replay
 from penstock.queues.disk import Disk
 from penstock.queues.errors import SpoolClosed
 from penstock.queues.spool import Spool
-from penstock.scheduling.progress import SourcesRule
+from penstock.scheduling.progress import IDLE_SECONDS, SourcesRule
 from penstock.spark.blame import blame
 from penstock.spark.compile import Compiler, RunningStage
 from penstock.spark.dead_letters import dead_letters_in
@@ -30,6 +30,7 @@ from penstock.spark.feeders import Feeder
 from penstock.spark.jvm import schema_from_ddl
 from penstock.spark.native import NativeStage
 from penstock.spark.refusals import AnotherVersion, PipelineFailed, read_json
+from penstock.spark.reports import first_stages
 from penstock.spark.stage_base import Place
 from penstock.spark.surroundings import PipelineState, Surroundings
 from penstock.stages.fingerprint import describe, differences
@@ -125,7 +126,7 @@ class RunningPipeline:
                 profiles=self._around.profiles,
                 depth=stage.depth,
                 tenant=self.pipeline.tenant.name,
-                share=self.pipeline.tenant.share,
+                share=self._share,
             )
             place.folder.mkdir(parents=True, exist_ok=True)
             self.stages.append(compiler.compile(stage, place))
@@ -134,6 +135,22 @@ class RunningPipeline:
             running.show_again()
         for spool in self._own:
             spool.discard_pending()
+
+    @property
+    def _share(self) -> float | None:
+        """The tenant's, divided among the stages that rows come to first."""
+        share = self.pipeline.tenant.share
+        return None if share is None else share / max(len(first_stages(self.graph)), 1)
+
+    def _sources_of(self, queue: Queue) -> SourcesRule:
+        """How many producers a queue has at least, and how long one of this pipeline may be silent."""
+        specs = [each.source.spec for each in self.graph.queues.values() if each.source is not None]
+        idle = max((spec.idle_seconds for spec in specs if isinstance(spec, FromSpool)), default=IDLE_SECONDS)
+        if queue.loop_schema is not None:
+            return SourcesRule(0, idle)
+        spec = queue.source.spec if queue.source is not None else None
+        expected = spec.sources if isinstance(spec, FromSpool) else len(queue.producers)
+        return SourcesRule(max(expected, 1), idle)
 
     def _link(self) -> None:
         """Lets each stage know those that it replies to."""
@@ -146,9 +163,9 @@ class RunningPipeline:
         from pyspark.sql.pandas.types import from_arrow_schema
 
         spec: Any = queue.source.spec if queue.source is not None else None
+        compiler.sources[queue.name] = self._sources_of(queue)
         if isinstance(spec, FromSpool):
             self._spools[queue.name] = spec.spool
-            compiler.sources[queue.name] = SourcesRule(spec.sources, spec.idle_seconds)
             compiler.schemas[queue.name] = schema_from_ddl(spec.schema)
             return
         # A loop has no limit: the stage that must empty its queue is the one that would wait for room.

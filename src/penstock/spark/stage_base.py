@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -21,7 +22,7 @@ from penstock.spark.dispatcher import Dispatcher, Schedulable
 from penstock.spark.ends import End, FrameEnd, Output, QueueEnd, Written
 from penstock.spark.profiles import Profiles
 from penstock.spark.results import Dating, Result, Rows
-from penstock.spark.stage_line import EventTime, LineSettings, StageLine
+from penstock.spark.stage_line import EventTime, LineSettings, StageLine, Waiting
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -88,6 +89,7 @@ class StageBase:
             place.slots,
             event_time,
             sources,
+            stateful=kind == "held",
         )
         self.line = StageLine(settings, consumers or {}, place.dispatcher.context_policy)
         self.line.restore(journal.entry.progress, place.dispatcher.clock())
@@ -177,7 +179,12 @@ class StageBase:
                 listener(record)
             except Exception:
                 log.exception("a listener to turn records failed and is detached")
-                self.place.listeners.remove(listener)
+                with contextlib.suppress(ValueError):
+                    self.place.listeners.remove(listener)
+
+    def expected_start(self, now: float) -> float | None:
+        """By when its next window will have to be worked on."""
+        return self.line.expected_start(self.place.profiles.of(self.name), now)
 
     def base_view(
         self,
@@ -186,8 +193,11 @@ class StageBase:
         oldest_arrival: float,
         flush: bool = False,
         frontier: Frontier | None = None,
+        flush_since: float | None = None,
     ) -> StageView:
         profile = self.place.profiles.of(self.name)
+        grain = self.place.dispatcher.grain_seconds
+        waiting = Waiting(rows, oldest_arrival, flush_since, frontier)
         self.line.look(self.now, self.place.dispatcher.context_policy)
         return StageView(
             name=self.place.name,
@@ -202,7 +212,8 @@ class StageBase:
             seconds_per_row=profile.seconds_per_row if profile else 0.0,
             selectivity=profile.selectivity if profile else 1.0,
             steepness=self.place.profiles.steepness_of(self.name),
-            **self.line.figures(rows, oldest_arrival, self.now, profile, frontier),
+            rows_seen=profile.most_rows if profile else 0,
+            **self.line.figures(waiting, self.now, profile, grain),
         )
 
 

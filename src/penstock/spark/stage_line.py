@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from math import inf
 from typing import Any
 
 from penstock.measure.profiles import StageProfile
@@ -17,6 +18,7 @@ from penstock.scheduling.contexts import (
     PriorityContext,
     ReplyContext,
     Target,
+    last_step,
 )
 from penstock.scheduling.line import Line, WindowSpan
 from penstock.scheduling.policies import ContextPolicy
@@ -34,10 +36,26 @@ class EventTime:
     delay_seconds: float
     size_seconds: float | None = None
     slide_seconds: float | None = None
+    offset_seconds: float = 0.0
 
     @property
     def span(self) -> WindowSpan | None:
-        return None if self.slide_seconds is None else WindowSpan(self.slide_seconds, self.delay_seconds)
+        if self.slide_seconds is None:
+            return None
+        return WindowSpan(self.slide_seconds, self.delay_seconds, self.offset_seconds)
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """What waits at a stage: rows, the oldest of which came at `since`, and a flush, if one is due.
+
+    `frontier` is known where Spark reads the rows itself.
+    """
+
+    rows: int
+    since: float
+    flush_since: float | None = None
+    frontier: Frontier | None = None
 
 
 @dataclass(frozen=True)
@@ -51,6 +69,7 @@ class LineSettings:
     slots: int
     event_time: EventTime | None = None
     sources: SourcesRule = ANY_SOURCES
+    stateful: bool = False
 
 
 class StageLine:
@@ -71,8 +90,9 @@ class StageLine:
         span = self._event_time.span if self._event_time else None
         own = self._tracked(self._event_time.column) if self._event_time else None
         self._line = Line(policy, target, window=span, sources=own)
-        self._span_above = 0.0
+        self._slide_above = 0.0
         self._replies: dict[str, ReplyContext] = {}
+        self._first: PriorityContext | None = None
         self._lock = threading.RLock()
 
     def _tracked(self, column: str) -> Sources:
@@ -86,23 +106,25 @@ class StageLine:
             if policy is not None and policy != self._line.policy:
                 self._line.follow(policy)
             for queue, consumer in self._consumers.items():
-                for segment in consumer.take_fresh():
-                    self._arrive(queue, segment, now)
+                for segment, rows in consumer.take_fresh():
+                    self._arrive(queue, segment, rows, now)
 
-    def _arrive(self, queue: str, segment: Segment, now: float) -> None:
+    def _arrive(self, queue: str, segment: Segment, rows: int, now: float) -> None:
         time = segment.arrivals.oldest if segment.arrivals.bins else segment.published
         source, progress = f"{queue}|{segment.producer}", self._progress_of(segment)
         own = self._event_time.column if self._event_time else ""
         for column, reached in progress.items():
-            if column != own:
-                self._tracked(column).arrive(source, reached, time, _least(segment, column), now)
+            # Its own column is the line's to track, unless how far it has come is not known.
+            if column != own or reached == -inf:
+                self._tracked(column).arrive(source, reached, time, self._least(segment, column), now)
+        known = progress.get(own, -inf)
         message = Message(
             f"{queue}/{segment.sequence}",
-            segment.rows,
+            rows,
             time,
-            progress.get(own),
+            known if known > -inf else None,
             source,
-            least_progress=_least(segment, own),
+            least_progress=self._least(segment, own),
             seen=now,
         )
         stored = segment.context.get("priority")
@@ -112,20 +134,27 @@ class StageLine:
     def _progress_of(self, segment: Segment) -> dict[str, float]:
         """How far event time has come with a segment, by column.
 
-        The stage that wrote it says so, as it knows its sources apart; else it is the greatest value. A
-        column within the last windows that were closed above has come to their end.
+        The stage that wrote it says so, as it knows its sources apart (-inf: not known yet); else it is the
+        greatest value. A column that stands at the end of the last window closed above has come to that.
         """
         told = segment.context.get("progress", {})
-        reached = {column: told.get(column, high) for column, (_, high) in segment.event_ranges.items()}
+        reached: dict[str, float] = {}
+        for column, (_, high) in segment.event_ranges.items():
+            said = told.get(column, high)
+            reached[column] = -inf if said is None else said
         closed = segment.context.get("closed")
         if closed is not None:
-            span = segment.context["span"]
-            self._span_above = max(self._span_above, span)
-            for column, (_, high) in segment.event_ranges.items():
-                if closed - span <= high <= closed:
+            self._slide_above = max(self._slide_above, segment.context["slide"])
+            for column in _at_the_end(segment):
+                if column not in told:
                     reached[column] = closed
             reached[CLOSED] = closed
         return reached
+
+    def _least(self, segment: Segment, column: str) -> float | None:
+        if column == CLOSED:
+            return min((segment.event_ranges[each][0] for each in _at_the_end(segment)), default=None)
+        return segment.event_ranges[column][0] if column in segment.event_ranges else None
 
     def took(self, slices: Mapping[str, tuple[Slice, ...]], now: float) -> dict[str, Any]:
         """The stage takes these rows; the context that goes with what it makes of them."""
@@ -137,35 +166,45 @@ class StageLine:
                     context = self._line.take((queue, piece.segment.sequence), piece.rows)
                     if piece.end == piece.segment.rows:
                         self._passed(queue, piece.segment)
-                    if context is not None and (first is None or context.pri_global < first.pri_global):
+                    if context is not None and (first is None or _order(context) < _order(first)):
                         first = context
+            self._first = first
             return self._context(first, now)
+
+    def context(self, now: float) -> dict[str, Any]:
+        """The same once more, for what leaves without rows being taken: event time may have gone on."""
+        with self._lock:
+            return self._context(self._first, now)
 
     def _passed(self, queue: str, segment: Segment) -> None:
         source = f"{queue}|{segment.producer}"
         own = self._event_time.column if self._event_time else ""
         for column, reached in self._progress_of(segment).items():
-            if column != own:
-                self._tracked(column).take(source, reached, _least(segment, column))
+            if column != own or reached == -inf:
+                self._tracked(column).take(source, reached, self._least(segment, column))
 
     def _context(self, first: PriorityContext | None, now: float) -> dict[str, Any]:
         made: dict[str, Any] = {} if first is None else {"priority": first.to_json()}
-        closed = self._closed(now)
+        if self._settings.stateful:
+            return made | self._of_state(now)
+        told = {column: sources.taken(now) for column, sources in self._sources.items()}
+        closed = told.pop(CLOSED, None)
         if closed is not None:
-            return {**made, "closed": closed[0], "span": closed[1]}
-        known = {column: sources.taken(now) for column, sources in self._sources.items()}
-        told = {column: value for column, value in known.items() if value is not None}
-        if CLOSED in told:
-            made |= {"closed": told.pop(CLOSED), "span": self._span_above}
+            made |= {"closed": closed, "slide": self._slide_above}
         return {**made, "progress": told} if told else made
 
-    def _closed(self, now: float) -> tuple[float, float] | None:
-        """The last window end that the stage has closed, and how far before it results may lie."""
-        event, taken = self._event_time, self.progress(now)
-        if event is None or event.slide_seconds is None or event.size_seconds is None or taken is None:
-            return None
-        ended = (taken - event.delay_seconds) // event.slide_seconds * event.slide_seconds
-        return ended - (event.size_seconds - event.slide_seconds), event.size_seconds
+    def _of_state(self, now: float) -> dict[str, Any]:
+        """What is known of the event time of results: rows that a stage remembers may leave much later."""
+        event = self._event_time
+        if event is None:
+            return {}
+        taken = self.progress(now)
+        if event.slide_seconds is None:
+            return {"progress": {event.column: None if taken is None else taken - event.delay_seconds}}
+        if taken is None:
+            return {}
+        ended = last_step(taken - event.delay_seconds, event.slide_seconds, event.offset_seconds)
+        return {"closed": ended, "slide": event.slide_seconds}
 
     def gave_back(self, slices: Mapping[str, tuple[Slice, ...]], now: float) -> None:
         """These rows wait again."""
@@ -173,7 +212,7 @@ class StageLine:
             for queue, pieces in slices.items():
                 for piece in pieces:
                     self._line.take((queue, piece.segment.sequence), piece.segment.rows)
-                    self._arrive(queue, piece.segment, now)
+                    self._arrive(queue, piece.segment, piece.segment.rows - piece.start, now)
 
     def progress(self, now: float) -> float | None:
         """How far the event time of all sources has come in what was taken; None while it is not known."""
@@ -189,29 +228,49 @@ class StageLine:
         with self._lock:
             return self._sources[self._event_time.column].completed_at(progress)
 
+    def wake(self, now: float) -> None:
+        """The stage could not run: no source counts as silent for that."""
+        with self._lock:
+            for sources in self._sources.values():
+                sources.wake(now)
+
+    def expected_start(self, profile: StageProfile | None, now: float) -> float | None:
+        """By when the turn must start that completes the next window, though none of its rows wait."""
+        with self._lock:
+            return self._line.expected_start(profile.mean_seconds if profile else 0.0, now)
+
     def key_of(self, queue: str) -> Callable[[Segment], Any]:
         """The order in which the segments of a queue are taken."""
         return lambda segment: self._line.place_of((queue, segment.sequence))
 
     def figures(
-        self, rows: int, since: float, now: float, profile: StageProfile | None, frontier: Frontier | None
+        self, waiting: Waiting, now: float, profile: StageProfile | None, grain_seconds: float
     ) -> dict[str, Any]:
         """What a view of the stage says about its next message and its costs."""
         fixed, per_row = (profile.fixed_seconds, profile.row_seconds) if profile else (0.0, 0.0)
-        cost = fixed + per_row * rows
+        # A turn is cut to the grain: the rest of the rows is another turn's.
+        cost = min(fixed + per_row * waiting.rows, max(grain_seconds, fixed))
         with self._lock:
-            context = self._line.next_context(cost, now) if frontier is None else None
-            if context is None:
-                context = self._line.context_of(Message("turn", rows, since), cost, frontier)
+            context = self._context_of(waiting, cost, now)
             path = self._line.reply.path_seconds
             rows_next = self._line.rows_next
         return {
             "context": context,
-            "rows_next": rows_next if rows_next is None or rows == 0 else max(rows_next, 1),
+            "rows_next": rows_next if rows_next is None or not waiting.rows else max(rows_next, 1),
             "fixed_seconds": fixed,
             "row_seconds": per_row * self._settings.slots,
             "start_deadline": context.time + context.latency_seconds - cost - path,
         }
+
+    def _context_of(self, waiting: Waiting, cost: float, now: float) -> PriorityContext:
+        context = self._line.next_context(cost, now) if waiting.frontier is None else None
+        if context is None:
+            message = Message("turn", waiting.rows, waiting.since)
+            context = self._line.context_of(message, cost, waiting.frontier)
+        if waiting.flush_since is None:
+            return context
+        flush = self._line.context_of(Message("flush", 0, waiting.flush_since), cost, None)
+        return min(context, flush, key=_order)
 
     def replied(self, stage: str, reply: ReplyContext) -> None:
         """A stage below has told what it and its path cost."""
@@ -240,5 +299,11 @@ class StageLine:
                 self._tracked(column).restore(dict(taken), now)
 
 
-def _least(segment: Segment, column: str) -> float | None:
-    return segment.event_ranges[column][0] if column in segment.event_ranges else None
+def _order(context: PriorityContext) -> tuple[bool, float]:
+    return context.deferred, context.pri_global
+
+
+def _at_the_end(segment: Segment) -> list[str]:
+    """The columns that stand at the end of the last window closed above, or a microsecond before it."""
+    closed, slide = segment.context["closed"], segment.context["slide"]
+    return [column for column, (_, high) in segment.event_ranges.items() if closed - slide < high <= closed]

@@ -21,8 +21,11 @@ import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
 import org.apache.spark.sql.catalyst.plans.logical.Repartition;
 import org.apache.spark.sql.catalyst.plans.logical.SubqueryAlias;
+import org.apache.spark.sql.catalyst.plans.logical.Union;
 import org.apache.spark.sql.catalyst.streaming.StreamingRelationV2;
 import org.apache.spark.sql.execution.streaming.runtime.StreamingRelation;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.TimestampNTZType;
 import org.apache.spark.sql.types.TimestampType;
 import org.apache.spark.unsafe.types.CalendarInterval;
 import scala.Option;
@@ -45,20 +48,39 @@ public class PlanProbe {
       return "";
     }
     EventTimeWatermark node = find(plan);
-    LogicalPlan below = node.child();
-    while (below instanceof Project || below instanceof Repartition || below instanceof SubqueryAlias
-        || filtered && (below instanceof Filter || below instanceof Generate)) {
-      below = (LogicalPlan) below.children().head();
+    String column = sourceColumn(node.child(), node.eventTime(), filtered);
+    return column == null ? "" : EventTimeWatermark$.MODULE$.getDelayMs(node.delay()) + " " + column;
+  }
+
+  /** The name that a column has in the source, or in all of the sources, if it stands there as it is; else null. */
+  private static String sourceColumn(LogicalPlan plan, Attribute wanted, boolean filtered) {
+    if (plan.children().isEmpty()) {
+      int place = place(plan, wanted);
+      return place < 0 ? null : ((Attribute) plan.output().apply(place)).name();
     }
-    if (!below.children().isEmpty() || !has(below, node.eventTime())) {
-      return "";
+    if (filtered && plan instanceof Union) {
+      int place = place(plan, wanted);
+      String name = null;
+      Iterator children = plan.children().iterator();
+      while (place >= 0 && children.hasNext()) {
+        LogicalPlan child = (LogicalPlan) children.next();
+        String found = sourceColumn(child, (Attribute) child.output().apply(place), true);
+        if (found == null || name != null && !name.equals(found)) {
+          return null;
+        }
+        name = found;
+      }
+      return name;
     }
-    return EventTimeWatermark$.MODULE$.getDelayMs(node.delay()) + " " + node.eventTime().name();
+    boolean passes = plan instanceof Project || plan instanceof Repartition || plan instanceof SubqueryAlias
+        || filtered && (plan instanceof Filter || plan instanceof Generate);
+    LogicalPlan below = passes ? (LogicalPlan) plan.children().head() : null;
+    return below == null || place(below, wanted) < 0 ? null : sourceColumn(below, wanted, filtered);
   }
 
   /**
-   * "size slide" in microseconds, if the plan has time windows of one kind; else "". Spark has made expressions of
-   * them that give the windows of a time: they are asked.
+   * "size slide offset" in microseconds, if the plan has time windows of one kind; else "". Spark has made expressions
+   * of them that give the windows of a time: they are asked. Windows end at the offset plus some slides.
    */
   public static String window(LogicalPlan plan) {
     List found = new ArrayList();
@@ -103,7 +125,8 @@ public class PlanProbe {
     package$AttributeSeq input = new package$AttributeSeq(child.output());
     Object[] values = new Object[child.output().size()];
     for (int i = 0; i < values.length; i++) {
-      boolean isTime = ((Attribute) child.output().apply(i)).dataType() instanceof TimestampType;
+      DataType type = ((Attribute) child.output().apply(i)).dataType();
+      boolean isTime = type instanceof TimestampType || type instanceof TimestampNTZType;
       values[i] = isTime ? Long.valueOf(MOMENT) : null;
     }
     GenericInternalRow row = new GenericInternalRow(values);
@@ -119,7 +142,10 @@ public class PlanProbe {
       size = window.getLong(1) - starts[i];
     }
     Arrays.sort(starts);
-    found.add(size + " " + (starts.length > 1 ? starts[1] - starts[0] : size));
+    long slide = starts.length > 1 ? starts[1] - starts[0] : size;
+    if (size > 0 && slide > 0) {
+      found.add(size + " " + slide + " " + (starts[0] + size) % slide);
+    }
   }
 
   /** The plan with its watermark put so far back that Spark never moves it by itself. */
@@ -164,14 +190,14 @@ public class PlanProbe {
     return "";
   }
 
-  private static boolean has(LogicalPlan leaf, Attribute wanted) {
-    Iterator output = leaf.output().iterator();
-    while (output.hasNext()) {
-      if (((Attribute) output.next()).exprId().equals(wanted.exprId())) {
-        return true;
+  /** Where a column stands in the output of a plan; -1 if it is not there. */
+  private static int place(LogicalPlan plan, Attribute wanted) {
+    for (int i = 0; i < plan.output().size(); i++) {
+      if (((Attribute) plan.output().apply(i)).exprId().equals(wanted.exprId())) {
+        return i;
       }
     }
-    return false;
+    return -1;
   }
 
   private static int count(LogicalPlan plan) {
