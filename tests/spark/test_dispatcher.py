@@ -25,6 +25,7 @@ class FakeStage:
         self.name = name
         self.rows = rows
         self.granted: list[Grant] = []
+        self.failed: BaseException | None = None
         self.most_at_once = 0
         self.go = threading.Event()
         self.go.set()
@@ -38,6 +39,12 @@ class FakeStage:
         if self.rows == 0:
             return None
         return StageView(self.name, "fake", self.rows, self._since, self._since)
+
+    def expected_start(self, now: float) -> float | None:
+        return None
+
+    def fail(self, error: BaseException) -> None:
+        self.failed = error
 
     def turn(self, grant: Grant) -> None:
         with self._lock:

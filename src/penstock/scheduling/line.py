@@ -106,6 +106,10 @@ class Line:
         return entry.place if entry is not None else (float("inf"), self._count + 1)
 
     @property
+    def rows(self) -> int:
+        return sum(entry.rows for entry in self._entries.values())
+
+    @property
     def rows_next(self) -> int | None:
         """Rows that belong to the next turn by the policy; None for all that wait."""
         if self._policy.portion == float("inf") or not self._order:

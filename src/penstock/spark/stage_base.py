@@ -92,7 +92,9 @@ class StageBase:
             stateful=kind == "held",
         )
         self.line = StageLine(settings, consumers or {}, place.dispatcher.context_policy)
-        self.line.restore(journal.entry.progress, place.dispatcher.clock())
+        self.line.restore(journal.entry.progress, self.now)
+        # Before anything is taken: what waits from before the start is taken in as it stands.
+        self.line.look(self.now)
         slots = min(place.slots, place.dispatcher.slots)
         self.books = Books(place.name, place.pipeline, kind, place.started_at, slots)
 

@@ -228,6 +228,12 @@ class StageLine:
         with self._lock:
             return self._sources[self._event_time.column].completed_at(progress)
 
+    @property
+    def rows_known(self) -> int:
+        """Rows that wait, by the line's own count."""
+        with self._lock:
+            return self._line.rows
+
     def wake(self, now: float) -> None:
         """The stage could not run: no source counts as silent for that."""
         with self._lock:
