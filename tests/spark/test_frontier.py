@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import random
+import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
+from pyspark.sql import functions as F
 from tests.spark.conftest import EngineFactory, SpoolFactory, eventually
 from tests.spark.streams import (
     AGGREGATES,
@@ -20,6 +23,9 @@ from tests.spark.streams import (
 )
 
 from penstock import Pipeline, Spool, sources
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 pytestmark = pytest.mark.spark
 
@@ -134,3 +140,74 @@ def test_a_window_over_windows_leaves_as_soon_as_they_do(engine: EngineFactory, 
     results = [turn for turn in turns.of("p.all") if turn.rows_out]
     assert len(results) == 7
     assert all(turn.rows_in > 0 for turn in results[1:])
+
+
+def test_a_union_in_the_stage_of_a_window_waits_for_both_its_queues(
+    engine: EngineFactory, spool: SpoolFactory
+) -> None:
+    one, other, kept, runs = spool("one"), spool("other"), Kept(), engine()
+    pipeline = Pipeline("p")
+    first = pipeline.source("one", sources.FromSpool(one, SCHEMA, idle_seconds=60.0))
+    second = pipeline.source("other", sources.FromSpool(other, SCHEMA, idle_seconds=60.0))
+    both = first.union("both", second)
+    both.window("w", on="ts", size=5.0, by="sensor", aggregate=AGGREGATES).sink("out", kept.sink)
+    runs.submit(pipeline)
+    one.append(table([reading(1, 1.0), reading(2, 60.0)]))
+    runs.drain()
+    assert kept.rows == []
+    other.append(table([reading(3, 2.0), reading(4, 7.0)]))
+    runs.drain()
+    assert window_rows(kept.rows) == WINDOW.expected([reading(1, 1.0), reading(3, 2.0), reading(4, 7.0)])
+    assert all(report.late_rows == 0 for report in runs.stages())
+
+
+def test_a_pause_is_no_silence_of_the_sources(engine: EngineFactory, spool: SpoolFactory) -> None:
+    source, kept, runs = spool(), Kept(), engine()
+    runs.submit(windowed(source, kept, idle_seconds=2.0))
+    source.append(table([reading(1, 1.0)]), producer="slow")
+    source.append(table([reading(2, 2.0), reading(3, 60.0)]), producer="fast")
+    runs.drain()
+    runs.pause("p")
+    paused = time.monotonic()
+    eventually(lambda: time.monotonic() > paused + 4.0)
+    source.append(table([reading(4, 4.0), reading(5, 61.0)]), producer="slow")
+    source.append(table([reading(6, 61.0)]), producer="fast")
+    runs.resume("p")
+    runs.drain()
+    taken = [reading(n, s) for n, s in ((1, 1.0), (2, 2.0), (4, 4.0), (3, 60.0), (5, 61.0))]
+    assert window_rows(kept.rows) == WINDOW.expected(taken)
+
+
+def test_a_column_may_be_named_in_another_case(engine: EngineFactory, spool: SpoolFactory) -> None:
+    source, kept, runs = spool(), Kept(), engine()
+    pipeline = Pipeline("p")
+    rows = pipeline.source("readings", sources.FromSpool(source, SCHEMA))
+
+    def counted(frame: DataFrame) -> DataFrame:
+        window = F.window("TS", "5 seconds")
+        return frame.withWatermark("TS", "0 seconds").groupBy(window).agg(F.count("*").alias("n"))
+
+    rows.operator("w", counted, stateful=True, watermark="ts").sink("out", kept.sink)
+    runs.submit(pipeline)
+    source.append(table([reading(1, 1.0), reading(2, 6.0)]))
+    runs.drain()
+    assert [row["n"] for row in kept.rows] == [1]
+
+
+def test_rows_without_duplicates_are_forgotten_after_the_lateness(
+    engine: EngineFactory, spool: SpoolFactory
+) -> None:
+    source, kept, runs = spool(), Kept(), engine()
+    pipeline = Pipeline("p")
+    rows = pipeline.source("readings", sources.FromSpool(source, SCHEMA))
+
+    def once(frame: DataFrame) -> DataFrame:
+        return frame.withWatermark("ts", "5 seconds").dropDuplicatesWithinWatermark(["sensor"])
+
+    rows.operator("once", once, stateful=True, watermark="ts").sink("out", kept.sink)
+    runs.submit(pipeline)
+    for number, moment in enumerate((1.0, 2.0, 30.0, 31.0, 60.0)):
+        source.append(table([reading(number, moment)]))
+        runs.drain()
+    # As Spark has it: the row at 30 comes before what it lets Spark forget.
+    assert kept.column("id") == [0, 3]

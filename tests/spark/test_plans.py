@@ -76,10 +76,11 @@ def test_window_and_slide_are_read_from_the_plan(rate: DataFrame) -> None:
 
     assert event_time("10 minutes") == EventTime("timestamp", 0.0, 600.0, 600.0)
     assert event_time("10 seconds", "2 seconds") == EventTime("timestamp", 0.0, 10.0, 2.0)
-    assert event_time("5 seconds", "5 seconds", "1 second") == EventTime("timestamp", 0.0, 5.0, 5.0)
+    assert event_time("5 seconds", "5 seconds", "1 second") == EventTime("timestamp", 0.0, 5.0, 5.0, 1.0)
     session = timed.groupBy(F.session_window("timestamp", "10 seconds")).count()
     assert read_plan(session).event_time == EventTime("timestamp", 0.0, None, None)
     assert read_plan(timed.dropDuplicates(["timestamp"])).event_time == EventTime("timestamp", 0.0)
+    assert read_plan(timed.dropDuplicatesWithinWatermark(["value"])).event_time is None
 
 
 @pytest.mark.spark

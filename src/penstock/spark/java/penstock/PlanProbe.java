@@ -24,8 +24,6 @@ import org.apache.spark.sql.catalyst.plans.logical.SubqueryAlias;
 import org.apache.spark.sql.catalyst.plans.logical.Union;
 import org.apache.spark.sql.catalyst.streaming.StreamingRelationV2;
 import org.apache.spark.sql.execution.streaming.runtime.StreamingRelation;
-import org.apache.spark.sql.types.DataType;
-import org.apache.spark.sql.types.TimestampNTZType;
 import org.apache.spark.sql.types.TimestampType;
 import org.apache.spark.unsafe.types.CalendarInterval;
 import scala.Option;
@@ -125,8 +123,7 @@ public class PlanProbe {
     package$AttributeSeq input = new package$AttributeSeq(child.output());
     Object[] values = new Object[child.output().size()];
     for (int i = 0; i < values.length; i++) {
-      DataType type = ((Attribute) child.output().apply(i)).dataType();
-      boolean isTime = type instanceof TimestampType || type instanceof TimestampNTZType;
+      boolean isTime = ((Attribute) child.output().apply(i)).dataType() instanceof TimestampType;
       values[i] = isTime ? Long.valueOf(MOMENT) : null;
     }
     GenericInternalRow row = new GenericInternalRow(values);
