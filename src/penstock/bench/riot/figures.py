@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from penstock.bench.result import BenchResult, Table, at_least, at_most, within
 from penstock.bench.riot.compare import OWN_POLICY, Comparison
-from penstock.bench.riot.steps import Curve
+from penstock.bench.riot.steps import Curve, Step
 from penstock.bench.stats import single, summary
 
 # EdgeWise studies the balance of utilisation and the queue times on PRED, consumption on STATS.
@@ -90,6 +90,13 @@ def _put_balance(result: BenchResult, one: Comparison) -> None:
     shares = [(own.queue_share(own.heaviest), plain.queue_share(own.heaviest)) for plain, own in pairs]
     if told := [own / plain for own, plain in shares if plain]:
         result.put("tq_share", summary(told), at_most(1.0))
+    times = [(_queue_seconds(own, own.heaviest), _queue_seconds(plain, own.heaviest)) for plain, own in pairs]
+    if told := [own / plain for own, plain in times if plain]:
+        result.put("tq_seconds_ratio", summary(told))
+
+
+def _queue_seconds(step: Step, stage: str) -> float:
+    return step.stages[stage]["queue_seconds"] if stage in step.stages else 0.0
 
 
 def rows(one: Comparison) -> Sequence[Sequence[str]]:

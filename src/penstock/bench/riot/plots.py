@@ -38,7 +38,9 @@ def plots_of(made: Mapping[str, Comparison]) -> list[Plot]:
 def draw_latency(figure: Figure, one: Comparison) -> None:
     """Mean latency over throughput at the sink (figure 7)."""
     axes = _axes(figure, f"{one.job.topology.upper()}: mean latency over throughput")
-    curves = {"plain Spark": one.plain, OWN_POLICY: one.ours, **one.policies}
+    # Beside the searches, what both sides took at the rival's rate.
+    own = Curve((*(step for _, step in one.in_turn[-1:]), *one.ours.steps))
+    curves = {"plain Spark": one.plain, OWN_POLICY: own, **one.policies}
     if one.fused is not None:
         curves["fused"] = one.fused
     for (name, curve), colour in zip(
@@ -65,6 +67,8 @@ def _line(axes: Axes, name: str, curve: Curve, colour: str) -> None:
 def _limits(axes: Axes, figure: Figure) -> None:
     axes.set_xscale("log")
     axes.set_yscale("log")
+    for ticks in (axes.yaxis.set_major_formatter, axes.yaxis.set_minor_formatter):
+        ticks("{x:g}")
     axes.axhline(LATENCY_LIMIT_SECONDS, color="#444444", linestyle="--", linewidth=1)
     axes.set_xlabel("rows published per second")
     axes.set_ylabel("mean latency, s")
