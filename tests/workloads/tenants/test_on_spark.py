@@ -66,7 +66,7 @@ def test_each_query_gives_the_values_of_the_batch_computation(
 ) -> None:
     source, kept, runs, job = spool(), Kept(), engine(policy="fifo"), job_of(query)
     messages = in_ticks(messages_of(job, SECONDS))
-    read = sources.FromSpool(source, SCHEMA, sources=job.sources)
+    read = sources.FromSpool(source, SCHEMA, sources=job.sources, idle_seconds=600.0)
     runs.submit(QUERIES[query](read, kept.sink, window=job.window_seconds, tenant=job.name))
     assert len(runs.stages()) == 2
     for place, (message, rows) in enumerate(tables(job, messages)):
