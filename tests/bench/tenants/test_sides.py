@@ -13,7 +13,7 @@ from penstock.bench.tenants.stand import Stand, Times
 from penstock.workloads.tenants.groups import bulk_jobs, urgent_jobs
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
-TIMES = Times(warmup=24.0, measured=6.0)
+TIMES = Times(warmup=18.0, measured=6.0)
 
 
 @pytest.fixture
@@ -29,7 +29,7 @@ def test_a_side_delivers_every_window_with_the_right_value(stand: Stand, side: s
     assert len(run.urgent.latencies) == 6
     assert run.urgent.missing < 6
     assert run.bulk.jobs[0].latencies
-    assert run.bulk.offered == 2000 * 30
+    assert run.bulk.offered == 2000 * 24
     assert 0 < run.bulk.done <= run.bulk.offered
     if side in ("gate", "ours"):
         assert run.overhead_share > 0.0
@@ -40,4 +40,4 @@ def test_tenants_that_do_nothing_have_their_rows_counted(stand: Stand) -> None:
     run = stand.run("ours", noop_load(6))
     assert run.urgent.latencies == []
     assert run.urgent.done == pytest.approx(run.urgent.offered, abs=6)
-    assert run.urgent.offered == pytest.approx(6 * 10, abs=6)
+    assert run.urgent.offered == pytest.approx(6 * 8, abs=6)
