@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from penstock.bench.tenants.load import Load, noop_load
-from penstock.bench.tenants.side import SIDES
 from penstock.bench.tenants.stand import Stand, Times
 from penstock.workloads.tenants.groups import bulk_jobs, urgent_jobs
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
-TIMES = Times(warmup=18.0, measured=6.0)
+# Long enough for a machine that does something else besides.
+TIMES = Times(warmup=44.0, measured=6.0)
 
 
 @pytest.fixture
@@ -21,7 +21,7 @@ def stand(tmp_path: Path) -> Stand:
     return Stand(tmp_path, TIMES, lambda text: None)
 
 
-@pytest.mark.parametrize("side", SIDES)
+@pytest.mark.parametrize("side", ["fifo", "ours"])
 def test_a_side_delivers_every_window_with_the_right_value(stand: Stand, side: str) -> None:
     bulk = replace(bulk_jobs(2000, 1)[0], window_seconds=2.0)
     run = stand.run(side, Load((*urgent_jobs(1), bulk)))
@@ -29,15 +29,15 @@ def test_a_side_delivers_every_window_with_the_right_value(stand: Stand, side: s
     assert len(run.urgent.latencies) == 6
     assert run.urgent.missing < 6
     assert run.bulk.jobs[0].latencies
-    assert run.bulk.offered == 2000 * 24
+    assert run.bulk.offered == 2000 * 50
     assert 0 < run.bulk.done <= run.bulk.offered
-    if side in ("gate", "ours"):
+    if side == "ours":
         assert run.overhead_share > 0.0
         assert run.window_turns
 
 
 def test_tenants_that_do_nothing_have_their_rows_counted(stand: Stand) -> None:
-    run = stand.run("ours", noop_load(6))
+    run = stand.run("ours", noop_load(6), times=Times(warmup=18.0, measured=6.0))
     assert run.urgent.latencies == []
     assert run.urgent.done == pytest.approx(run.urgent.offered, abs=6)
     assert run.urgent.offered == pytest.approx(6 * 8, abs=6)
