@@ -9,8 +9,7 @@ from math import floor, inf
 from penstock.scheduling.stage_view import StageView
 
 BEYOND_SEEN = 4
-LEAST_KNOWN = 20_000
-FIRST_TURN = 100_000
+FIRST_TURN = 20_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +46,10 @@ def cut_to_grain(stage: StageView, rows: int, grain_seconds: float) -> int:
     if grain_seconds == inf:
         return rows
     # Nothing is known of turns much larger than those that were seen.
-    known = max(BEYOND_SEEN * stage.rows_seen, LEAST_KNOWN) if stage.rows_seen else FIRST_TURN
-    rows = min(rows, known)
+    rows = min(rows, max(BEYOND_SEEN * stage.rows_seen, FIRST_TURN))
+    if stage.row_seconds <= 0.0 and stage.rows_seen and stage.fixed_seconds > grain_seconds:
+        # Turns of one size, all of them too long: it is not known yet what a smaller one takes.
+        return max(min(rows, floor(stage.rows_seen * grain_seconds / stage.fixed_seconds)), 1)
     if turn_seconds(stage, rows) <= grain_seconds:
         return rows
     return max(rows_within(stage, rows, grain_seconds), sensible_rows(stage, rows))
