@@ -146,7 +146,7 @@ def test_policies_without_contexts_take_no_notice_of_them() -> None:
 
 def test_a_turn_much_larger_than_any_seen_is_not_trusted_to_the_profile() -> None:
     unknown = replace(BULK, rows_waiting=20_000_000, rows_seen=0, fixed_seconds=0.0, row_seconds=0.0)
-    assert cut_to_grain(unknown, 20_000_000, 1.0) == 20_000
+    assert cut_to_grain(unknown, 20_000_000, 1.0) == 100_000
     same_sizes = replace(unknown, rows_seen=50_000, fixed_seconds=0.1)
     assert cut_to_grain(same_sizes, 20_000_000, 1.0) == 200_000
     assert cut_to_grain(unknown, 20_000_000, inf) == 20_000_000

@@ -9,7 +9,8 @@ from math import floor, inf
 from penstock.scheduling.stage_view import StageView
 
 BEYOND_SEEN = 4
-FIRST_TURN = 20_000
+LEAST_KNOWN = 20_000
+FIRST_TURN = 100_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +47,8 @@ def cut_to_grain(stage: StageView, rows: int, grain_seconds: float) -> int:
     if grain_seconds == inf:
         return rows
     # Nothing is known of turns much larger than those that were seen.
-    rows = min(rows, max(BEYOND_SEEN * stage.rows_seen, FIRST_TURN))
+    known = max(BEYOND_SEEN * stage.rows_seen, LEAST_KNOWN) if stage.rows_seen else FIRST_TURN
+    rows = min(rows, known)
     if stage.row_seconds <= 0.0 and stage.rows_seen and stage.fixed_seconds > grain_seconds:
         # Turns of one size, all of them too long: it is not known yet what a smaller one takes.
         return max(min(rows, floor(stage.rows_seen * grain_seconds / stage.fixed_seconds)), 1)
