@@ -151,7 +151,9 @@ def test_a_turn_much_larger_than_any_seen_is_not_trusted_to_the_profile() -> Non
     assert cut_to_grain(same_sizes, 20_000_000, 1.0) == 200_000
     assert cut_to_grain(unknown, 20_000_000, inf) == 20_000_000
     slow = replace(unknown, rows_seen=20_000, fixed_seconds=4.0)
-    assert cut_to_grain(slow, 20_000_000, 1.0) == 5_000
+    assert cut_to_grain(slow, 20_000_000, 0.5) == 5_000
+    assert cut_to_grain(replace(slow, fixed_seconds=2.0), 20_000_000, 1.0) == 10_000
+    assert cut_to_grain(replace(slow, rows_seen=120), 120, 1.0) == 120
 
 
 def test_a_slot_is_kept_for_a_stage_that_is_expected_though_nothing_of_it_waits() -> None:

@@ -9,6 +9,7 @@ from math import floor, inf
 from penstock.scheduling.stage_view import StageView
 
 BEYOND_SEEN = 4
+FEW_ROWS = 5_000
 LEAST_KNOWN = 20_000
 FIRST_TURN = 100_000
 
@@ -50,8 +51,10 @@ def cut_to_grain(stage: StageView, rows: int, grain_seconds: float) -> int:
     known = max(BEYOND_SEEN * stage.rows_seen, LEAST_KNOWN) if stage.rows_seen else FIRST_TURN
     rows = min(rows, known)
     if stage.row_seconds <= 0.0 and stage.rows_seen and stage.fixed_seconds > grain_seconds:
-        # Turns of one size, all of them too long: it is not known yet what a smaller one takes.
-        return max(min(rows, floor(stage.rows_seen * grain_seconds / stage.fixed_seconds)), 1)
+        # Turns of one size, all of them too long: it is not known yet what a smaller one takes. Few rows are
+        # not the reason, but a cold start.
+        fitting = floor(stage.rows_seen * grain_seconds / stage.fixed_seconds)
+        return min(rows, max(fitting, FEW_ROWS))
     if turn_seconds(stage, rows) <= grain_seconds:
         return rows
     return max(rows_within(stage, rows, grain_seconds), sensible_rows(stage, rows))
