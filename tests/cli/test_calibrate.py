@@ -9,9 +9,9 @@ import pytest
 from rich.console import Console
 
 from penstock import Pipeline, sinks, sources
-from penstock.cli.calibrate import Calibrated, halve, table
+from penstock.cli.calibrate import Calibrated, halve, let_go, table
 from penstock.errors import PenstockError
-from penstock.pipeline.nodes import Source
+from penstock.pipeline.nodes import Sink, Source
 
 TRACE = pa.table({"value": ["a", "b"]})
 
@@ -31,6 +31,16 @@ def test_sources_give_half_as_many_rows() -> None:
     assert isinstance(replay, sources.Replay)
     assert (replay.rows_per_second, replay.trace) == (25.0, TRACE)
     assert rate == sources.Rate(rows_per_second=4)
+
+
+def test_nothing_is_written_to_the_sinks_of_the_user() -> None:
+    pipeline = Pipeline("p")
+    pipeline.source("rate", sources.Rate(1)).sink("out", sinks.JsonLines("out"), latency="2s")
+    let_go(pipeline)
+    sink = pipeline.nodes["out"]
+    assert isinstance(sink, Sink)
+    assert isinstance(sink.spec, sinks.Callback)
+    assert sink.latency_seconds == 2.0
 
 
 def test_a_source_whose_load_is_not_ours_to_set_is_refused_with_the_way_out() -> None:

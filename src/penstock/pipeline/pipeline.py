@@ -11,7 +11,7 @@ from penstock.pipeline.checks import FloorTable, find_mistakes
 from penstock.pipeline.endpoints import SourceSpec, source_mistake
 from penstock.pipeline.errors import PipelineError
 from penstock.pipeline.graph import Graph
-from penstock.pipeline.nodes import Loop, Node, Operator, Source, kind_of, name_mistake
+from penstock.pipeline.nodes import Loop, Node, Operator, Sink, Source, kind_of, name_mistake
 from penstock.pipeline.parsing import field_names
 from penstock.pipeline.stream import Stream
 from penstock.pipeline.tenant import Tenant
@@ -103,13 +103,12 @@ class Pipeline:
         self._nodes[node.name] = node
         return Stream(self, node.name)
 
-    def exchange(self, source: Source) -> None:
-        """Another source in the place of the one of its name: to play the same pipeline another input."""
-        if not isinstance(self._nodes.get(source.name), Source):
-            self.refuse(
-                "source", source.name, f"there must be a source of that name, of {sorted(self._nodes)}"
-            )
-        self._nodes[source.name] = source
+    def exchange(self, node: Source | Sink) -> None:
+        """Another source or sink in the place of the one of its name: to try the same pipeline elsewhere."""
+        kind = kind_of(node)
+        if type(self._nodes.get(node.name)) is not type(node):
+            self.refuse(kind, node.name, f"there must be a {kind} of that name, of {sorted(self._nodes)}")
+        self._nodes[node.name] = node
 
     def cut_after(self, name: str) -> None:
         """Put a queue behind the node."""

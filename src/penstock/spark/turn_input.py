@@ -37,13 +37,6 @@ class TurnInput:
     def arrivals(self) -> Arrivals:
         return Arrivals().merge(portion.arrivals for portion in self.portions)
 
-    def greatest_event_time(self, column: str) -> float | None:
-        """The greatest value of an event-time column, None where no portion knows it."""
-        known = [
-            portion.event_ranges[column][1] for portion in self.portions if column in portion.event_ranges
-        ]
-        return max(known, default=None)
-
     def times(self, last_turn_end: float, granted_at: float, visible_at: float) -> RowTimes:
         """Mean T_Q, T_S and T_C over the rows."""
         total = self.rows
