@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from penstock.spark.arrow_files import arrow_schema, batch_table
+from penstock.spark.arrow_files import BatchTable
 from penstock.spark.session import prepare_session
 
 
@@ -34,7 +34,7 @@ def test_rows_of_all_partitions_come_as_spark_gives_them(
 ) -> None:
     frame = make(spark)
 
-    table = batch_table(frame, path, arrow_schema(frame))
+    table = BatchTable(frame, path).of(frame)
 
     assert table.num_rows == 10
     assert table == frame.toArrow()
@@ -43,10 +43,10 @@ def test_rows_of_all_partitions_come_as_spark_gives_them(
 def test_partitions_without_rows_do_not_end_the_others(spark: SparkSession, path: Path) -> None:
     frame = spark.range(0, 8, 1, 4).filter("id IN (3, 7)")
 
-    assert batch_table(frame, path, arrow_schema(frame))["id"].to_pylist() == [3, 7]
+    assert BatchTable(frame, path).of(frame)["id"].to_pylist() == [3, 7]
 
 
 def test_no_rows_have_their_columns(spark: SparkSession, path: Path) -> None:
     frame = planned(spark).filter("id > 100")
 
-    assert batch_table(frame, path, arrow_schema(frame)) == frame.toArrow()
+    assert BatchTable(frame, path).of(frame) == frame.toArrow()

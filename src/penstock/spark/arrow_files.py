@@ -32,7 +32,15 @@ def read_streams(path: Path, schema: pa.Schema) -> pa.Table:
     return pa.concat_tables(tables)
 
 
-def batch_table(batch: DataFrame, path: Path, schema: pa.Schema) -> pa.Table:
-    """Runs a micro-batch as Spark has planned it; its rows."""
-    jvm(batch.sparkSession).penstock.BatchRows.write(batch._jdf, str(path))
-    return read_streams(path, schema)
+class BatchTable:
+    """Runs micro-batches of a query as Spark has planned them; their rows come by way of a file."""
+
+    def __init__(self, query: DataFrame, path: Path):
+        self._path = path
+        self._schema = arrow_schema(query)
+        # Once: to look for a class by its name costs milliseconds.
+        self._write = jvm(query.sparkSession).penstock.BatchRows.write
+
+    def of(self, batch: DataFrame) -> pa.Table:
+        self._write(batch._jdf, str(self._path))
+        return read_streams(self._path, self._schema)

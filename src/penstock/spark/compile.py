@@ -69,7 +69,7 @@ class Compiler:
             _check_stateless(stage, destination, plan)
             late = self._late(stage, place)
             if plan.event_time is not None:
-                frame = driven_by_us(frame)
+                frame = driven_by_us(frame, place.slots)
             parts = HeldParts(inputs, books, frame, plan.event_time, late, frames)
             return HeldStage(place, destination, journal, parts)
         books.close()

@@ -12,7 +12,7 @@ from penstock.queues.journal import Journal
 from penstock.queues.position import Position
 from penstock.scheduling.decisions import Grant
 from penstock.scheduling.stage_view import StageView
-from penstock.spark.arrow_files import arrow_schema, batch_table
+from penstock.spark.arrow_files import BatchTable
 from penstock.spark.bookkeeping import Outcome
 from penstock.spark.direct import FramesBefore, runs
 from penstock.spark.ends import Written
@@ -78,8 +78,7 @@ class HeldStage(StageBase):
         self._positions: dict[int, dict[str, Position]] = {}
         settings = QuerySettings(place.name, place.folder / "checkpoint", place.slots)
         self._query = HeldQuery(parts.frame, self._on_batch, settings)
-        self._stream = place.folder / "scratch" / "batch.arrow"
-        self._arrow = arrow_schema(parts.frame)
+        self._table = BatchTable(parts.frame, place.folder / "scratch" / "batch.arrow")
         self._recover()
 
     def _recover(self) -> None:
@@ -181,7 +180,7 @@ class HeldStage(StageBase):
         took = self._took() if served else TurnInput()
         # Windows that a turn without rows brings out were completed by the turn before it.
         self._last_took = took if served else self._last_took
-        rows = Rows(lambda: frame, lambda: batch_table(frame, self._stream, self._arrow))
+        rows = Rows(lambda: frame, lambda: self._table.of(frame))
         result = self.result(rows, self._dating(self._last_took), self._context)
         written = self.write(result, batch)
         written = self._after(result, written, batch, served)

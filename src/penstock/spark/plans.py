@@ -67,10 +67,8 @@ def read_plan(frame: "DataFrame", *, driven: bool = False) -> StreamPlan:
     found = str(probe.soleWatermark(analyzed, driven))
     delay, _, column = found.partition(" ")
     stateful = tuple(stateful_nodes(root))
-    # With two states in a row Spark passes the watermark on from one to the other: it is not ours to set.
     sole = None
-    # That kind of deduplication takes the lateness for how long it remembers a row: it is left alone.
-    if found and len(stateful) < 2 and "DeduplicateWithinWatermark" not in stateful:
+    if found and _follows_one_watermark(stateful):
         window = [float(micros) / 1e6 for micros in str(probe.window(analyzed)).split()]
         size, slide, offset = window or (None, None, 0.0)
         sole = EventTime(column, float(delay) / 1000, size, slide, offset or 0.0)
@@ -79,11 +77,22 @@ def read_plan(frame: "DataFrame", *, driven: bool = False) -> StreamPlan:
     return StreamPlan(stateful, sole, sources, int(rate or (sources == ("rate",))), capped)
 
 
-def driven_by_us(frame: "DataFrame") -> "DataFrame":
+def _follows_one_watermark(stateful: tuple[str, ...]) -> bool:
+    """Whether all states of a plan close with the watermark of its input, and it is ours to set.
+
+    Aggregations in a row pass it on as it is, joins hold it back. A deduplication within the watermark takes
+    the lateness for how long it remembers a row.
+    """
+    return set(stateful) <= {"Aggregate"} or (
+        len(stateful) == 1 and stateful != ("DeduplicateWithinWatermark",)
+    )
+
+
+def driven_by_us(frame: "DataFrame", slots: int) -> "DataFrame":
     """The same with a watermark that only moves when it is told to: Spark's own is that of the source which
-    is furthest, and rows of the others would be late."""
+    is furthest, and rows of the others would be late. In one task where there is one slot."""
     session = frame.sparkSession
-    plan = jvm(session).penstock.PlanProbe.withoutWatermarkOfItsOwn(analysed_plan(frame))
+    plan = jvm(session).penstock.PlanProbe.withoutWatermarkOfItsOwn(analysed_plan(frame), slots == 1)
     made = jvm(session).org.apache.spark.sql.classic.Dataset.ofRows(java_session(session), plan)
     return frame_of(made, session)
 

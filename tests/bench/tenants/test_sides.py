@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,8 +18,9 @@ TIMES = Times(warmup=44.0, measured=6.0)
 
 
 @pytest.fixture
-def stand(tmp_path: Path) -> Stand:
-    return Stand(tmp_path, TIMES, lambda text: None)
+def stand(tmp_path: Path) -> Iterator[Stand]:
+    with Stand(tmp_path, TIMES, lambda text: None) as made:
+        yield made
 
 
 @pytest.mark.parametrize("side", ["fifo", "ours"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -27,13 +28,17 @@ class AtOnce:
     error: str = ""
     scheduler_seconds: float = 0.0
     turn_seconds: float = 0.0
+    stopped: bool = False
     rows: dict[str, list[tuple[float, float]]] = field(default_factory=lambda: defaultdict(list))
 
-    def start(self, load: Load, meters: Mapping[str, ResultMeter | RowMeter]) -> None:
+    def start(self, folder: Path, load: Load, meters: Mapping[str, ResultMeter | RowMeter]) -> None:
         self._jobs: dict[str, Job] = {job.name: job for job in load.jobs}
         self._meters = meters
         self._sums: dict[str, dict[int, float]] = defaultdict(lambda: defaultdict(float))
         self._reached: dict[str, dict[int, int]] = defaultdict(dict)
+
+    def stop(self) -> None:
+        self.stopped = True
 
     def put(self, job: str, due: float, parts: Sequence[Part]) -> None:
         for source, rows in parts:
@@ -68,7 +73,7 @@ LOAD = Load(urgent_jobs(2))
 
 
 def answer(side: AtOnce) -> Run:
-    told = Worker(side).answer({"do": "run", "load": LOAD.to_json(), "warmup": 1.5, "measured": 3.0})
+    told = Worker(side, Path()).answer({"do": "run", "load": LOAD.to_json(), "warmup": 1.5, "measured": 3.0})
     return Run.of("ours", LOAD, 2, told)
 
 
@@ -92,7 +97,9 @@ def test_values_that_are_off_by_a_thousandth_are_found() -> None:
         answer(AtOnce(factor=1.001))
 
 
-def test_a_side_whose_query_ends_is_refused() -> None:
+def test_a_side_whose_query_ends_is_refused_and_stopped() -> None:
+    side = AtOnce(error="urgent-1: it ended by itself")
     with pytest.raises(PenstockError) as refused:
-        answer(AtOnce(error="urgent-1: it ended by itself"))
+        answer(side)
+    assert side.stopped
     assert str(refused.value) == "all jobs must run on, but urgent-1: it ended by itself"

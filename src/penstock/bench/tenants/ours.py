@@ -25,29 +25,29 @@ from penstock.workloads.tenants.queries import QUERIES, pipeline_of
 class Ours:
     """All jobs as pipelines of one engine."""
 
-    def __init__(self, folder: Path, slots: int, *, fifo: bool = False, late: str = "0s"):
+    def __init__(self, slots: int, *, fifo: bool = False, late: str = "0s"):
         from penstock.spark.session import build_session
 
-        self._folder = folder
         self._slots = slots
         self._fifo = fifo
         self._late = late
         self._session = build_session(cores=slots, settings=SETTINGS)
+
+    def start(self, folder: Path, load: Load, meters: Mapping[str, ResultMeter | RowMeter]) -> None:
+        from penstock.spark.engine import Engine
+
         self._spools: dict[str, Spool] = {}
         self._running: dict[str, RunningPipeline] = {}
         self._turns: dict[str, list[TurnRecord]] = defaultdict(list)
-
-    def start(self, load: Load, meters: Mapping[str, ResultMeter | RowMeter]) -> None:
-        from penstock.spark.engine import Engine
-
         policy = PolicyChoice("fifo") if self._fifo else load.policy
-        self.engine = Engine(
-            self._session, state=self._folder / "state", slots=self._slots, policy=policy.make()
-        )
+        self.engine = Engine(self._session, state=folder / "state", slots=self._slots, policy=policy.make())
         self.engine.on_turn(lambda record: self._turns[record.stage].append(record))
         for job in load.jobs:
-            self._spools[job.name] = Spool(self._folder / "input" / job.name)
+            self._spools[job.name] = Spool(folder / "input" / job.name)
             self._running[job.name] = self.engine.submit(self._pipeline(job, meters[job.name]))
+
+    def stop(self) -> None:
+        self.engine.stop()
 
     def _pipeline(self, job: Job, meter: ResultMeter | RowMeter) -> Pipeline:
         source = spool_source(self._spools[job.name], job)

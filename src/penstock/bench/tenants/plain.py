@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 POLLING = "50ms"
 URGENT_WEIGHT, BULK_WEIGHT = 10, 1
+MOST_JOBS = 16
 
 
 class FileLog:
@@ -75,11 +76,11 @@ class PlainJob:
         self.query = writer.option("checkpointLocation", str(self._folder / "checkpoint")).start()
 
     def _frame(self) -> DataFrame:
-        # In one task, as the turns of Penstock; never forgetting a file for its age.
+        # Never forgetting a file for its age.
         reader = self._session.readStream.schema(SCHEMA).option("maxFileAge", "365d")
-        rows = reader.parquet(str(self._inbox.path)).coalesce(1)
+        rows = reader.parquet(str(self._inbox.path))
         if self.job.query == NOOP:
-            return rows
+            return rows.coalesce(1)
         late = max(LATE_SECONDS, self.job.message_seconds)
         return FRAMES[self.job.query](rows, self.job.window_seconds, late)
 
@@ -100,6 +101,10 @@ class PlainJob:
         if self._read:
             self.done.append((began, ended, sum(self._rows[name] for name in self._read)))
 
+    def stop(self) -> None:
+        if self.query is not None:
+            self.query.stop()
+
     @property
     def error(self) -> str:
         if self.query is None or self.query.isActive:
@@ -114,30 +119,29 @@ class Plain:
     turn_seconds = 0.0
 
     def __init__(self, folder: Path, slots: int, *, fair: bool):
-        self._folder = folder
-        self._slots = slots
-        self._fair = fair
-        self._jobs: dict[str, PlainJob] = {}
-
-    def start(self, load: Load, meters: Mapping[str, ResultMeter | RowMeter]) -> None:
-        session = self._session(load.jobs)
-        for job in load.jobs:
-            made = PlainJob(session, job, self._folder / "jobs" / job.name, meters[job.name])
-            self._jobs[job.name] = made
-            made.start()
-
-    def _session(self, jobs: Sequence[Job]) -> SparkSession:
         from penstock.spark.session import build_session
 
         own: dict[str, Any] = {
             "spark.sql.streaming.pollingDelay": POLLING,
-            "spark.scheduler.mode": "FAIR" if self._fair else "FIFO",
+            "spark.scheduler.mode": "FAIR" if fair else "FIFO",
         }
-        if self._fair:
-            allocation = self._folder / "pools.xml"
-            allocation.write_text(pools(jobs))
+        if fair:
+            allocation = folder / "pools.xml"
+            allocation.write_text(pools())
             own["spark.scheduler.allocation.file"] = f"file://{allocation}"
-        return build_session(cores=self._slots, settings={**SETTINGS, **own})
+        self._session = build_session(cores=slots, settings={**SETTINGS, **own})
+        self._jobs: dict[str, PlainJob] = {}
+
+    def start(self, folder: Path, load: Load, meters: Mapping[str, ResultMeter | RowMeter]) -> None:
+        for job in load.jobs:
+            made = PlainJob(self._session, job, folder / job.name, meters[job.name])
+            self._jobs[job.name] = made
+            made.start()
+
+    def stop(self) -> None:
+        jobs, self._jobs = self._jobs, {}
+        for each in jobs.values():
+            each.stop()
 
     def put(self, job: str, due: float, parts: Sequence[Part]) -> None:
         self._jobs[job].put(parts)
@@ -155,12 +159,12 @@ class Plain:
         return []
 
 
-def pools(jobs: Sequence[Job]) -> str:
+def pools() -> str:
     """Spark's allocation file: a pool for each query, the urgent ones first and with ten times the weight."""
     rows = [
-        f'  <pool name="{job.name}"><schedulingMode>FIFO</schedulingMode>'
-        f"<weight>{URGENT_WEIGHT if job.group == 'urgent' else BULK_WEIGHT}</weight>"
-        f"<minShare>{1 if job.group == 'urgent' else 0}</minShare></pool>"
-        for job in jobs
+        f'  <pool name="{group}-{number}"><schedulingMode>FIFO</schedulingMode>'
+        f"<weight>{weight}</weight><minShare>{least}</minShare></pool>"
+        for group, weight, least in (("urgent", URGENT_WEIGHT, 1), ("bulk", BULK_WEIGHT, 0))
+        for number in range(1, MOST_JOBS + 1)
     ]
     return "\n".join(['<?xml version="1.0"?>', "<allocations>", *rows, "</allocations>\n"])

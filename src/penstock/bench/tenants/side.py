@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Protocol
 
 from penstock.bench.tenants.feeder import Part
@@ -24,8 +25,12 @@ SETTINGS: Mapping[str, str] = {"spark.driver.memory": MEMORY, "spark.sql.shuffle
 class Side(Protocol):
     """Queries that run, and what they have done."""
 
-    def start(self, load: Load, meters: Mapping[str, ResultMeter | RowMeter]) -> None:
-        """Starts all jobs; results go to the meters, by job."""
+    def start(self, folder: Path, load: Load, meters: Mapping[str, ResultMeter | RowMeter]) -> None:
+        """Starts all jobs in an empty folder; results go to the meters, by job."""
+        ...
+
+    def stop(self) -> None:
+        """Ends all jobs, with what waits; the session stays warm for the next load."""
         ...
 
     def put(self, job: str, due: float, parts: Sequence[Part], /) -> None:

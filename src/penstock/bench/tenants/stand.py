@@ -1,11 +1,12 @@
-"""Runs loads on sides, each in a fresh process with a JVM of its own, one at a time."""
+"""Runs loads on sides, one at a time; each side is a process with a JVM of its own, warm between loads."""
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
 
 from penstock.bench.tenants.load import Load, mixed
 from penstock.bench.tenants.runs import Run
@@ -14,7 +15,7 @@ from penstock.bench.workers import Worker
 MODULE = "penstock.bench.tenants.worker"
 SLOTS = 2
 # Far over what any side can do: rows done then tell where to begin.
-FLOOD_ROWS = 1_000_000.0
+FLOOD_ROWS = 3_000_000.0
 STEP = 0.1
 GROWTH_SECONDS = 1.0
 MOST_STEPS = 8
@@ -22,12 +23,12 @@ MOST_STEPS = 8
 
 @dataclass(frozen=True)
 class Times:
-    """How long each part takes, in seconds."""
+    """How long each part takes, in seconds. A process that is new runs its first load for `heat` in vain."""
 
     warmup: float
     measured: float
+    heat: float = 0.0
     flood: float = 30.0
-    bear_warmup: float = 30.0
     bear: float = 60.0
 
 
@@ -40,26 +41,50 @@ class Stand:
     say: Callable[[str], None]
     known_capacity: float | None = None
     runs: list[Run] = field(default_factory=list)
+    _workers: dict[tuple[str, int], Worker] = field(default_factory=dict)
 
     def run(self, side: str, load: Load, *, slots: int = SLOTS, times: Times | None = None) -> Run:
         """One load on one side; raises where a value at a sink is wrong."""
         chosen = times or self.times
-        folder = self.folder / f"{len(self.runs):03d}-{side}"
-        folder.mkdir()
-        try:
-            with Worker(MODULE, folder, "--side", side, "--slots", str(slots)) as worker:
-                worker.ready()
-                answer = worker.ask(
-                    do="run", load=load.to_json(), warmup=chosen.warmup, measured=chosen.measured
-                )
-        finally:
-            shutil.rmtree(folder, ignore_errors=True)
+        answer = self._ask(self._worker(side, slots, load), load, chosen)
         made = Run.of(side, load, slots, answer)
         self.runs.append(made)
         what = f"{load.bulk_rows_per_second:,.0f} bulk rows/s" if load.bulk_rows_per_second else "no bulk"
         named = f"{side}, {load.policy}" if side == "ours" else side
         self.say(f"  {named}, {what}: {made}")
         return made
+
+    def _worker(self, side: str, slots: int, load: Load) -> Worker:
+        known = self._workers.get((side, slots))
+        if known is not None:
+            return known
+        folder = self.folder / f"{side}-{slots}"
+        folder.mkdir()
+        made = Worker(MODULE, folder, "--side", side, "--slots", str(slots))
+        self._workers[side, slots] = made
+        made.ready()
+        if self.times.heat:
+            self.say(f"  {side}: warming up")
+            self._ask(made, load, Times(self.times.heat, 1.0))
+        return made
+
+    @staticmethod
+    def _ask(worker: Worker, load: Load, times: Times) -> Any:
+        return worker.ask(do="run", load=load.to_json(), warmup=times.warmup, measured=times.measured)
+
+    def close(self) -> None:
+        """Ends all processes."""
+        for worker in self._workers.values():
+            worker.close()
+        self._workers.clear()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
 
     @property
     def capacity(self) -> float:
@@ -76,7 +101,7 @@ class Stand:
         return search(rate, self._bears)
 
     def _bears(self, rate: float) -> bool:
-        times = Times(self.times.bear_warmup, self.times.bear)
+        times = Times(self.times.warmup, self.times.bear)
         return bears(self.run("fifo", mixed(rate), times=times))
 
 

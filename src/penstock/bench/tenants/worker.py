@@ -1,10 +1,11 @@
-"""One side of `bench tenants` in a process of its own: asked to run a load, it answers with all figures."""
+"""One side of `bench tenants` in a process of its own: asked to run loads, it answers with all figures."""
 
 from __future__ import annotations
 
 import argparse
 import math
 import os
+import shutil
 import sys
 import time
 import traceback
@@ -27,20 +28,31 @@ LOOK_SECONDS = 0.5
 
 
 class Worker:
-    """A side that runs one load, once."""
+    """A side that runs one load after the other, each from nothing, all on one warm session."""
 
-    def __init__(self, side: Side):
+    def __init__(self, side: Side, folder: Path):
         self._side = side
+        self._folder = folder
+        self._loads = 0
 
     def answer(self, request: Mapping[str, Any]) -> Any:
         return self.run(Load.from_json(request["load"]), request["warmup"], request["measured"])
 
     def run(self, load: Load, warmup: float, measured: float) -> dict[str, Any]:
         """Feeds the load for so long, and tells what the measured part showed."""
+        self._loads += 1
+        folder = self._folder / f"load-{self._loads}"
+        try:
+            return self._run(folder, load, warmup, measured)
+        finally:
+            self._side.stop()
+            shutil.rmtree(folder, ignore_errors=True)
+
+    def _run(self, folder: Path, load: Load, warmup: float, measured: float) -> dict[str, Any]:
         schedules = {job.name: in_ticks(messages_of(job, warmup + measured)) for job in load.jobs}
         meters: dict[str, ResultMeter | RowMeter] = {job.name: _meter(job) for job in load.jobs}
         feeder = Feeder(load.jobs, schedules, self._side.put)
-        self._side.start(load, meters)
+        self._side.start(folder, load, meters)
         base = float(math.ceil(time.time()) + 1)
         feeder.start(base)
         self._wait(base + warmup, feeder)
@@ -104,7 +116,7 @@ def _meter(job: Job) -> ResultMeter | RowMeter:
 def make_side(asked: argparse.Namespace) -> Side:
     if asked.side in ("fifo", "fair"):
         return Plain(asked.folder, asked.slots, fair=asked.side == "fair")
-    return Ours(asked.folder, asked.slots, fifo=asked.side == "gate", late=asked.late)
+    return Ours(asked.slots, fifo=asked.side == "gate", late=asked.late)
 
 
 def main() -> None:
@@ -115,7 +127,7 @@ def main() -> None:
     parser.add_argument("--late", default="0s", help="of Penstock's windows, beside their frontier")
     asked = parser.parse_args()
     try:
-        serve(True, Worker(make_side(asked)).answer)
+        serve(True, Worker(make_side(asked), asked.folder).answer)
     except Exception:
         # At once: queries that wait in callbacks would keep the process from ending.
         traceback.print_exc()

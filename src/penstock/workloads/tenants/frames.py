@@ -86,7 +86,8 @@ FRAMES: Mapping[str, Frame] = {
 
 
 def _timed(rows: DataFrame, late: float) -> DataFrame:
-    return rows.withWatermark("at", interval(late))
+    # Coalesced behind the watermark, Spark knows that there is one partition, and need not shuffle.
+    return rows.withWatermark("at", interval(late)).coalesce(1)
 
 
 def _per_window(partial: DataFrame, slide: float, *aggregates: Column) -> DataFrame:

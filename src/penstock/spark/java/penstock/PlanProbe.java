@@ -77,16 +77,26 @@ public class PlanProbe {
   }
 
   /**
-   * "size slide offset" in microseconds, if the plan has time windows of one kind; else "". Spark has made expressions
-   * of them that give the windows of a time: they are asked. Windows end at the offset plus some slides.
+   * "size slide offset" in microseconds of the plan's time windows; of windows over windows those that come last; "" if
+   * there are none, or several side by side. Spark has made expressions of them that give the windows of a time: they
+   * are asked. Windows end at the offset plus some slides.
    */
   public static String window(LogicalPlan plan) {
-    List found = new ArrayList();
-    windows(plan, found);
+    List found = windowsOf(plan);
+    if (found.isEmpty()) {
+      Iterator children = plan.children().iterator();
+      while (children.hasNext()) {
+        String below = window((LogicalPlan) children.next());
+        if (!below.isEmpty()) {
+          found.add(below);
+        }
+      }
+    }
     return found.size() == 1 ? (String) found.get(0) : "";
   }
 
-  private static void windows(LogicalPlan plan, List found) {
+  private static List windowsOf(LogicalPlan plan) {
+    List found = new ArrayList();
     if (plan instanceof Project) {
       Iterator columns = ((Project) plan).projectList().iterator();
       while (columns.hasNext()) {
@@ -103,10 +113,7 @@ public class PlanProbe {
         }
       }
     }
-    Iterator children = plan.children().iterator();
-    while (children.hasNext()) {
-      windows((LogicalPlan) children.next(), found);
-    }
+    return found;
   }
 
   private static List column(Expand plan, int place) {
@@ -145,24 +152,41 @@ public class PlanProbe {
     }
   }
 
-  /** The plan with its watermark put so far back that Spark never moves it by itself. */
-  public static LogicalPlan withoutWatermarkOfItsOwn(LogicalPlan plan) {
+  /**
+   * The plan with its watermark put so far back that Spark never moves it by itself. A stage of one slot is told behind
+   * it once more that there is one partition: the watermark's node forgets, and Spark would shuffle for nothing.
+   */
+  public static LogicalPlan withoutWatermarkOfItsOwn(LogicalPlan plan, boolean inOneTask) {
     if (plan instanceof EventTimeWatermark) {
       EventTimeWatermark node = (EventTimeWatermark) plan;
       CalendarInterval never = new CalendarInterval(0, NEVER_DAYS, 0L);
-      return new EventTimeWatermark(node.nodeId(), node.eventTime(), never, node.child());
+      LogicalPlan below = inOneTask ? notCoalesced(node.child()) : node.child();
+      LogicalPlan driven = new EventTimeWatermark(node.nodeId(), node.eventTime(), never, below);
+      return inOneTask ? new Repartition(1, false, driven) : driven;
     }
     List children = new ArrayList();
-    boolean changed = false;
     Iterator given = plan.children().iterator();
     while (given.hasNext()) {
-      LogicalPlan child = (LogicalPlan) given.next();
-      LogicalPlan made = withoutWatermarkOfItsOwn(child);
-      changed |= made != child;
-      children.add(made);
+      children.add(withoutWatermarkOfItsOwn((LogicalPlan) given.next(), inOneTask));
     }
+    return withChildren(plan, children);
+  }
+
+  private static LogicalPlan notCoalesced(LogicalPlan plan) {
+    if (plan instanceof Repartition && !((Repartition) plan).shuffle()) {
+      return notCoalesced(((Repartition) plan).child());
+    }
+    List children = new ArrayList();
+    Iterator given = plan.children().iterator();
+    while (given.hasNext()) {
+      children.add(notCoalesced((LogicalPlan) given.next()));
+    }
+    return withChildren(plan, children);
+  }
+
+  private static LogicalPlan withChildren(LogicalPlan plan, List children) {
     Seq all = CollectionConverters$.MODULE$.asScala(children).toSeq();
-    return changed ? (LogicalPlan) plan.withNewChildren(all) : plan;
+    return all.equals(plan.children()) ? plan : (LogicalPlan) plan.withNewChildren(all);
   }
 
   /** An option of the plan's first streaming relation of that source name; "" if there is none. */

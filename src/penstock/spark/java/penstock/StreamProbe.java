@@ -5,6 +5,7 @@ import org.apache.spark.sql.connector.read.streaming.SparkDataStream;
 import org.apache.spark.sql.execution.SparkPlan;
 import org.apache.spark.sql.execution.streaming.checkpointing.OffsetSeqMetadata;
 import org.apache.spark.sql.execution.streaming.checkpointing.OffsetSeqMetadata$;
+import org.apache.spark.sql.execution.streaming.operators.stateful.StateStoreSaveExec;
 import org.apache.spark.sql.execution.streaming.operators.stateful.StateStoreWriter;
 import org.apache.spark.sql.execution.streaming.runtime.IncrementalExecution;
 import org.apache.spark.sql.execution.streaming.runtime.LongOffset;
@@ -66,8 +67,9 @@ public class StreamProbe {
   }
 
   private static boolean wantsFlush(IncrementalExecution last, SparkPlan plan, long watermark) {
-    if (statefulNodes(plan) < 2) {
-      // Asked of the node itself: asking the execution would fix the next batch's watermark for good.
+    if (statefulNodes(plan, false) < 2 || statefulNodes(plan, true) == 0) {
+      // Asked of the nodes themselves, as aggregations pass the watermark on as it is: asking the execution would fix
+      // the next batch's watermark for good.
       return nodeWantsFlush(plan, watermark);
     }
     OffsetSeqMetadata next =
@@ -88,11 +90,12 @@ public class StreamProbe {
     return false;
   }
 
-  private static int statefulNodes(SparkPlan plan) {
-    int found = plan instanceof StateStoreWriter ? 1 : 0;
+  /** How many nodes keep state; or of these, how many do not aggregate. */
+  private static int statefulNodes(SparkPlan plan, boolean others) {
+    int found = plan instanceof StateStoreWriter && !(others && plan instanceof StateStoreSaveExec) ? 1 : 0;
     Iterator children = plan.children().iterator();
     while (children.hasNext()) {
-      found += statefulNodes((SparkPlan) children.next());
+      found += statefulNodes((SparkPlan) children.next(), others);
     }
     return found;
   }
