@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from penstock.scheduling import Fifo, Grant, Hold, Llf, Scheduler, StageView
 from penstock.scheduling.contexts import PriorityContext
 from penstock.scheduling.laxity import cut_for_urgent, cut_to_grain, turn_seconds
+from penstock.scheduling.scheduler import PUT_OFF_SECONDS
 
 BULK = StageView(
     "bulk", "p", 100_000, 0.0, 0.0, fixed_seconds=0.05, row_seconds=1e-5, start_deadline=7200.0,
@@ -80,7 +81,8 @@ def test_a_slot_stays_free_for_an_urgent_stage_where_no_sensible_turn_fits() -> 
 
 def test_work_for_a_window_that_is_not_complete_waits_while_other_work_can_run() -> None:
     scheduler = Scheduler(Llf(), slots=1)
-    scheduler.wait(urgent(5.0, "window", deferred=True))
+    window = replace(urgent(5.0, "window", deferred=True), row_seconds=0.1)
+    scheduler.wait(window)
     scheduler.wait(replace(BULK, rows_waiting=10))
     first, second = scheduler.next(1.0), None
     assert isinstance(first, Grant)
@@ -89,6 +91,19 @@ def test_work_for_a_window_that_is_not_complete_waits_while_other_work_can_run()
     second = scheduler.next(1.1)
     assert isinstance(second, Grant)
     assert second.stage == "window"
+
+
+def test_few_rows_of_a_window_that_is_not_complete_wait_for_more_even_in_idle_slots() -> None:
+    scheduler = Scheduler(Llf(), slots=1)
+    window = urgent(5.0, "window", deferred=True)
+    assert window.fixed_seconds > window.row_seconds * window.rows_waiting
+    scheduler.wait(window)
+    held = scheduler.next(window.ready_since + 0.1)
+    assert isinstance(held, Hold)
+    assert held.until == window.ready_since + PUT_OFF_SECONDS
+    granted = scheduler.next(held.until)
+    assert isinstance(granted, Grant)
+    assert granted.stage == "window"
 
 
 @given(

@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from penstock.spark.plans import parse_plan, read_plan, stateful_nodes
+from penstock.spark.jvm import analysed_plan
+from penstock.spark.plans import driven_by_us, parse_plan, read_plan, stateful_nodes
 from penstock.spark.stage_line import EventTime
 
 if TYPE_CHECKING:
@@ -81,6 +82,35 @@ def test_window_and_slide_are_read_from_the_plan(rate: DataFrame) -> None:
     assert read_plan(session).event_time == EventTime("timestamp", 0.0, None, None)
     assert read_plan(timed.dropDuplicates(["timestamp"])).event_time == EventTime("timestamp", 0.0)
     assert read_plan(timed.dropDuplicatesWithinWatermark(["value"])).event_time is None
+
+
+@pytest.mark.spark
+def test_of_windows_over_windows_the_last_ones_count(rate: DataFrame) -> None:
+    from pyspark.sql import functions as F
+
+    timed = rate.withWatermark("timestamp", "0 seconds")
+    first = timed.groupBy(F.window("timestamp", "1 second"), "value").count()
+    plan = read_plan(first.groupBy(F.window(F.window_time("window"), "5 seconds")).sum("count"))
+    assert plan.stateful == ("Aggregate", "Aggregate")
+    assert plan.event_time == EventTime("timestamp", 0.0, 5.0, 5.0)
+    # A join holds the watermark back: Spark's own stays.
+    other = rate.selectExpr("value as other", "timestamp as at")
+    both = timed.join(other, F.expr("value = other"))
+    joined = both.groupBy(F.window("timestamp", "1 second")).count()
+    assert read_plan(joined, driven=True).event_time is None
+
+
+@pytest.mark.spark
+def test_a_stage_of_one_slot_does_not_shuffle(rate: DataFrame) -> None:
+    from pyspark.sql import functions as F
+
+    timed = rate.coalesce(1).withWatermark("timestamp", "0 seconds")
+    counts = timed.groupBy(F.window("timestamp", "1 second")).count()
+    plans = {slots: analysed_plan(driven_by_us(counts, slots)).toString() for slots in (1, 2)}
+    # One, and that behind the watermark.
+    assert plans[1].count("Repartition 1, false") == 1
+    assert plans[1].index("Repartition 1, false") < plans[1].index("EventTimeWatermark")
+    assert plans[2].index("Repartition 1, false") > plans[2].index("EventTimeWatermark")
 
 
 @pytest.mark.spark

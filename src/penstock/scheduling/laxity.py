@@ -12,6 +12,7 @@ BEYOND_SEEN = 4
 FEW_ROWS = 5_000
 LEAST_KNOWN = 20_000
 FIRST_TURN = 100_000
+EARLY_PAYS = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +41,20 @@ def rows_within(stage: StageView, rows: int, seconds: float) -> int:
     if stage.row_seconds <= 0.0:
         return rows
     return min(rows, floor(stage.slots * (seconds - stage.fixed_seconds) / stage.row_seconds + 1e-9))
+
+
+def pays_early(stage: StageView) -> bool:
+    """Whether a turn for a window that is not complete yet spares the next much more than it costs itself.
+
+    Much more: turns in idle slots are quicker than others, so that the profile takes rows for costlier than
+    they are.
+
+    >>> pays_early(StageView("s", "p", 1000, 0.0, 0.0, fixed_seconds=0.1, row_seconds=0.001))
+    True
+    >>> pays_early(StageView("s", "p", 100, 0.0, 0.0, fixed_seconds=0.1, row_seconds=0.001))
+    False
+    """
+    return turn_seconds(stage, stage.rows_waiting) >= EARLY_PAYS * stage.fixed_seconds
 
 
 def cut_to_grain(stage: StageView, rows: int, grain_seconds: float) -> int:

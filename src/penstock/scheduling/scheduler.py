@@ -11,13 +11,15 @@ from types import MappingProxyType
 from penstock.errors import PenstockError
 from penstock.scheduling.consumption import All, Consumption
 from penstock.scheduling.decisions import Choice, Decision, Grant, Hold, count
-from penstock.scheduling.laxity import Cut, cut_for_urgent, cut_to_grain, turn_seconds
+from penstock.scheduling.laxity import Cut, cut_for_urgent, cut_to_grain, pays_early, turn_seconds
 from penstock.scheduling.policies import ContextPolicy, Policy
 from penstock.scheduling.stage_view import StageView
 
 _ALL = All()
-Entry = tuple[bool, float, float, str, int]
-"""Whether it is deferred, its priority, since when it waits, its name, and which of its versions it is."""
+Entry = tuple[int, float, float, str, int]
+"""How far it is put off, its priority, since when it waits, its name, and which of its versions it is."""
+NOT_PUT_OFF, IN_IDLE_SLOTS, UNTIL_IT_PAYS = range(3)
+PUT_OFF_SECONDS = 2.0
 
 
 @dataclass(slots=True)
@@ -141,6 +143,12 @@ class Scheduler:
         view = starved or self._first()
         if view is None:
             return Hold("no stage waits", now)
+        later = view.ready_since + PUT_OFF_SECONDS
+        if starved is None and now < later and self._put_off(self._policy, view) == UNTIL_IT_PAYS:
+            reason = (
+                "its window is not complete, and a turn for so few rows now would cost more than it saves"
+            )
+            return Hold(reason, now, view.name, until=later)
         free = self.free_slots
         needed = min(view.slots, self._slots)
         if needed > free:
@@ -246,8 +254,14 @@ class Scheduler:
                 view.name,
                 f"{policy} must give stage {view.name!r} a number, got nan: it has no place in line",
             )
-        deferred = view.context is not None and view.context.deferred and isinstance(policy, ContextPolicy)
-        return deferred, priority, view.ready_since, view.name, version
+        return self._put_off(policy, view), priority, view.ready_since, view.name, version
+
+    @staticmethod
+    def _put_off(policy: Policy, view: StageView) -> int:
+        """Work for a window that is not complete yet goes behind all other."""
+        if view.context is None or not view.context.deferred or not isinstance(policy, ContextPolicy):
+            return NOT_PUT_OFF
+        return IN_IDLE_SLOTS if pays_early(view) else UNTIL_IT_PAYS
 
     def _first(self) -> StageView | None:
         while self._heap:

@@ -64,6 +64,10 @@ def preset(cores: int) -> dict[str, Setting]:
             "re-planning between the stages of a job costs more than a small turn",
             "about 5 ms a turn",
         ),
+        "spark.broadcast.compress": Setting(
+            "false", "what a turn sends to its tasks is small, and in local mode stays where it is"
+        ),
+        "spark.broadcast.checksum": Setting("false", "as above"),
         "spark.sql.sources.parallelPartitionDiscovery.threshold": Setting(
             "100000", "listing a few files must not become a Spark job"
         ),

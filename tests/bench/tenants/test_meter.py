@@ -83,3 +83,9 @@ def test_turns_are_counted_from_the_frontier_until_the_last_stage_begins() -> No
     assert turns_to_result({10.0: 1.0}, {10.0: 1.75}, first, last) == [2]
     assert turns_to_result({10.0: 0.95, 11.0: 1.0}, {10.0: 2.55}, first, last) == [3]
     assert turns_to_result({10.0: 0.95}, {10.0: 0.2}, first, last) == []
+
+
+def test_where_one_stage_does_it_all_the_turn_that_brings_the_result_counts() -> None:
+    turns = [(0.8, 1.1), (1.1, 1.3), (1.4, 1.6)]
+    assert turns_to_result({10.0: 1.0}, {10.0: 1.25}, turns) == [1]
+    assert turns_to_result({10.0: 1.0}, {10.0: 1.55}, turns) == [2]

@@ -15,7 +15,7 @@ from penstock.bench.tenants.runs import Run
 from penstock.bench.tenants.scenarios import SCENARIOS
 from penstock.bench.tenants.share import SHARES, share_error, sharing_jobs
 
-FACTOR = {"fifo": 20.0, "fair": 6.0, "gate": 3.0, "ours": 1.0}
+FACTOR = {"fifo": 20.0, "fair": 6.0, "gate": 3.0, "stages": 1.5, "ours": 1.0}
 
 
 def pretend(side: str, load: Load) -> Run:
@@ -47,6 +47,7 @@ def test_volume_compares_at_twice_and_looks_for_the_load_at_which_fair_has_half_
     assert result.figures["ls_p99_ratio_fair"] == pytest.approx(6.0)
     assert result.figures["bulk_throughput_ratio"] == pytest.approx(1.0)
     assert result.figures["ls_p50_ratio_gate"] == pytest.approx(3.0)
+    assert result.figures["ls_p50_ratio_stages"] == pytest.approx(1.5)
     # FAIR takes 1.2 s and more at every load: the least of them is looked at.
     assert result.figures["ls_in_time_rate"] == pytest.approx(25_000)
     assert result.figures["ls_in_time"] == 1.0

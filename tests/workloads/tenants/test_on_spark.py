@@ -61,14 +61,15 @@ def by_end(rows: list[dict[str, Any]]) -> dict[float, float]:
 
 
 @pytest.mark.parametrize("query", QUERIES)
+@pytest.mark.parametrize("fused", [False, True])
 def test_each_query_gives_the_values_of_the_batch_computation(
-    engine: EngineFactory, spool: SpoolFactory, query: str
+    engine: EngineFactory, spool: SpoolFactory, query: str, fused: bool
 ) -> None:
     source, kept, runs, job = spool(), Kept(), engine(policy="fifo"), job_of(query)
     messages = in_ticks(messages_of(job, SECONDS))
     read = sources.FromSpool(source, SCHEMA, sources=job.sources, idle_seconds=600.0)
-    runs.submit(QUERIES[query](read, kept.sink, window=job.window_seconds, tenant=job.name))
-    assert len(runs.stages()) == 2
+    runs.submit(QUERIES[query](read, kept.sink, window=job.window_seconds, tenant=job.name, fused=fused))
+    assert len(runs.stages()) == (1 if fused else 2)
     for place, (message, rows) in enumerate(tables(job, messages)):
         source.append(rows, producer=f"s{message.source}")
         if place % 6 == 5:
@@ -78,19 +79,6 @@ def test_each_query_gives_the_values_of_the_batch_computation(
     assert sum(report.late_rows for report in runs.stages()) == 0
     if query == "ipq3":
         assert {row["campaigns"] for row in kept.rows[1:]} == {100}
-
-
-def test_a_fused_query_is_one_stage_with_the_same_values(engine: EngineFactory, spool: SpoolFactory) -> None:
-    source, kept, runs, job = spool(), Kept(), engine(policy="fifo"), job_of("ipq1")
-    messages = in_ticks(messages_of(job, SECONDS))
-    read = sources.FromSpool(source, SCHEMA)
-    runs.submit(QUERIES["ipq1"](read, kept.sink, window="1s", tenant=job.name, fused=True, late="1s"))
-    assert len(runs.stages()) == 1
-    for _, rows in tables(job, messages):
-        source.append(rows)
-    runs.drain()
-    # Spark's watermark: the foremost source, less the second that the others may lie behind.
-    assert by_end(kept.rows) == pytest.approx(closed(job, messages, BASE + SECONDS - 1.126))
 
 
 Frame = Callable[["DataFrame", float, float], "DataFrame"]

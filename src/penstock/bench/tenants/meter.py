@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 import time
-from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -147,23 +146,24 @@ def turns_to_result(
     completed: Mapping[float, float],
     came: Mapping[float, float],
     first: Sequence[tuple[float, float]],
-    last: Sequence[tuple[float, float]],
+    last: Sequence[tuple[float, float]] | None = None,
 ) -> list[int]:
     """For each result, the turns of its windowed stage from frontier to result.
 
     `first` are the turns, (granted, finished) by time, of the stage whose windows close, and `last` those of
-    the stage that writes the result: turns that the first one runs once the last has begun are not counted.
+    the stage that writes the result, if that is another: turns that the first one runs once the last has
+    begun are not counted.
     """
-    begins = [granted for granted, _ in last]
     found = []
     for end, moment in completed.items():
         if end not in came:
             continue
-        place = bisect_right(begins, came[end]) - 1
-        if place < 0:
-            continue
-        until = begins[place]
-        count = sum(granted >= moment and finished <= until + 0.001 for granted, finished in first)
+        if last is None:
+            count = sum(moment <= granted <= came[end] for granted, _ in first)
+        else:
+            begun = [granted for granted, _ in last if granted <= came[end]]
+            until = max(begun, default=moment)
+            count = sum(granted >= moment and finished <= until + 0.001 for granted, finished in first)
         if count:
             found.append(count)
     return found

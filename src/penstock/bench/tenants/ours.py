@@ -25,12 +25,12 @@ from penstock.workloads.tenants.queries import QUERIES, pipeline_of
 class Ours:
     """All jobs as pipelines of one engine."""
 
-    def __init__(self, slots: int, *, fifo: bool = False, late: str = "0s"):
+    def __init__(self, slots: int, *, fifo: bool = False, fused: bool = True):
         from penstock.spark.session import build_session
 
         self._slots = slots
         self._fifo = fifo
-        self._late = late
+        self._fused = fused
         self._session = build_session(cores=slots, settings=SETTINGS)
 
     def start(self, folder: Path, load: Load, meters: Mapping[str, ResultMeter | RowMeter]) -> None:
@@ -56,7 +56,7 @@ class Ours:
             pipeline = pipeline_of(tenant)
             pipeline.source("events", source).operator("noop", lambda rows: rows).sink("out", sink)
             return pipeline
-        return QUERIES[job.query](source, sink, window=job.window_seconds, tenant=tenant, late=self._late)
+        return QUERIES[job.query](source, sink, window=job.window_seconds, tenant=tenant, fused=self._fused)
 
     def put(self, job: str, due: float, parts: Sequence[Part]) -> None:
         for source, rows in parts:
@@ -85,12 +85,11 @@ class Ours:
     def window_turns(
         self, job: str, completed: Mapping[float, float], came: Mapping[float, float]
     ) -> list[int]:
-        stages = self._running[job].graph.stages
-        first, last = (
+        first, *below = (
             sorted((each.granted_at, each.finished_at) for each in tuple(self._turns[stage.name]))
-            for stage in (stages[0], stages[-1])
+            for stage in self._running[job].graph.stages
         )
-        return turns_to_result(completed, came, first, last)
+        return turns_to_result(completed, came, first, below[-1] if below else None)
 
 
 def tenant_of(job: Job) -> Tenant:

@@ -26,7 +26,7 @@ VOLUMES: Mapping[float, tuple[str, ...]] = {
     0.75: ("fair", "ours"),
     1.0: (*RIVALS, "ours"),
     1.5: ("fair", "ours"),
-    OVERLOAD: (*RIVALS, "gate", "ours"),
+    OVERLOAD: (*RIVALS, "gate", "stages", "ours"),
 }
 """Bulk volume, as a multiple of what plain Spark can bear, and the sides that run it."""
 NOOP_TENANTS = 300
@@ -56,9 +56,9 @@ def put_overload(result: BenchResult, runs: Mapping[str, Run]) -> None:
             result.put(f"ls_{name}_ratio_{side}", figure, at_least(mark))
     most = max(runs[side].bulk.done for side in RIVALS)
     result.put("bulk_throughput_ratio", single(ratio(own.bulk.done, most)), at_least(0.975))
-    if "gate" in runs:
+    for side in {"gate", "stages"} & set(runs):
         for name, share in (("p50", 0.5), ("p99", 0.99)):
-            result.put(f"ls_{name}_ratio_gate", latency_ratio(runs["gate"].urgent, own.urgent, share))
+            result.put(f"ls_{name}_ratio_{side}", latency_ratio(runs[side].urgent, own.urgent, share))
 
 
 def put_in_time(result: BenchResult, steps: list[dict[str, Run]]) -> None:

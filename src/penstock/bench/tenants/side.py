@@ -14,7 +14,8 @@ SIDES: Mapping[str, str] = {
     "fifo": "plain Spark: one streaming query for each job, tuned checkpoints, FIFO",
     "fair": "the same with a FAIR pool for each query, ten times the weight and a share of its own if urgent",
     "gate": "Penstock's engine with policy fifo",
-    "ours": "Penstock's engine with least laxity first, or the policy named",
+    "stages": "Penstock's engine with each query cut into two stages, by key and in all",
+    "ours": "Penstock's engine with least laxity first, or the policy named; each query one stage",
 }
 RIVALS = ("fifo", "fair")
 MEMORY = "4g"

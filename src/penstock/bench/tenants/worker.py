@@ -116,7 +116,7 @@ def _meter(job: Job) -> ResultMeter | RowMeter:
 def make_side(asked: argparse.Namespace) -> Side:
     if asked.side in ("fifo", "fair"):
         return Plain(asked.folder, asked.slots, fair=asked.side == "fair")
-    return Ours(asked.slots, fifo=asked.side == "gate", late=asked.late)
+    return Ours(asked.slots, fifo=asked.side == "gate", fused=asked.side != "stages")
 
 
 def main() -> None:
@@ -124,7 +124,6 @@ def main() -> None:
     parser.add_argument("--folder", type=Path, required=True)
     parser.add_argument("--side", choices=tuple(SIDES), required=True)
     parser.add_argument("--slots", type=int, default=2)
-    parser.add_argument("--late", default="0s", help="of Penstock's windows, beside their frontier")
     asked = parser.parse_args()
     try:
         serve(True, Worker(make_side(asked), asked.folder).answer)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from penstock.pipeline import Pipeline, SinkSpec, SourceSpec, Stream, Tenant
-from penstock.pipeline.latency import Duration, parse_positive
+from penstock.pipeline.latency import Duration, parse_not_negative, parse_positive
 from penstock.workloads.tenants import frames
 from penstock.workloads.tenants.events import VIEW
 
@@ -149,7 +149,7 @@ def _two_stages(shape: _Shape, events: Stream, size: float, late: Duration) -> S
 
 
 def _one_stage(shape: _Shape, events: Stream, size: float, late: Duration) -> Stream:
-    seconds = parse_positive(late, "lateness of a fused query", "rows behind the foremost source would go")
+    seconds = parse_not_negative(late, "lateness", "a window cannot close before its end")
 
     def whole(rows: DataFrame) -> DataFrame:
         return shape.frame(rows, size, seconds)
