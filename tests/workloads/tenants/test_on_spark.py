@@ -81,7 +81,7 @@ def test_each_query_gives_the_values_of_the_batch_computation(
         assert {row["campaigns"] for row in kept.rows[1:]} == {100}
 
 
-Frame = Callable[["DataFrame", float, float], "DataFrame"]
+Frame = Callable[..., "DataFrame"]
 
 
 @pytest.mark.parametrize(("query", "frame"), [*FRAMES.items(), ("ipq4", ipq4_frame)])

@@ -56,7 +56,9 @@ class Ours:
             pipeline = pipeline_of(tenant)
             pipeline.source("events", source).operator("noop", lambda rows: rows).sink("out", sink)
             return pipeline
-        return QUERIES[job.query](source, sink, window=job.window_seconds, tenant=tenant, fused=self._fused)
+        return QUERIES[job.query](
+            source, sink, window=job.window_seconds, slides=job.slide_count, tenant=tenant, fused=self._fused
+        )
 
     def put(self, job: str, due: float, parts: Sequence[Part]) -> None:
         for source, rows in parts:

@@ -82,7 +82,7 @@ class PlainJob:
         if self.job.query == NOOP:
             return rows.coalesce(1)
         late = max(LATE_SECONDS, self.job.message_seconds)
-        return FRAMES[self.job.query](rows, self.job.window_seconds, late)
+        return FRAMES[self.job.query](rows, self.job.window_seconds, late, self.job.slide_count)
 
     def put(self, parts: Sequence[Part]) -> None:
         table = pa.concat_tables([rows for _, rows in parts])

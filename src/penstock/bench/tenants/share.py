@@ -35,8 +35,6 @@ def sharing_jobs(rows_per_second: float, apart: float) -> tuple[Job, ...]:
             rows_per_second=OVERLOAD * share * rows_per_second,
             share=share,
             starts_at=number * apart,
-            # Shares of ten seconds are looked at: a window must not hold results back for as long.
-            window_seconds=1.0,
         )
         for number, (job, share) in enumerate(zip(made, SHARES, strict=True))
     )

@@ -15,7 +15,8 @@ from penstock.bench.workers import Worker
 MODULE = "penstock.bench.tenants.worker"
 SLOTS = 2
 # Far over what any side can do: rows done then tell where to begin.
-FLOOD_ROWS = 3_000_000.0
+FLOOD_ROWS = 1_000_000.0
+HEAT_ROWS = 100_000.0
 STEP = 0.1
 GROWTH_SECONDS = 1.0
 MOST_STEPS = 8
@@ -23,7 +24,7 @@ MOST_STEPS = 8
 
 @dataclass(frozen=True)
 class Times:
-    """How long each part takes, in seconds. A process that is new runs its first load for `heat` in vain."""
+    """How long each part takes, in seconds. A process that is new is warmed up for `heat`."""
 
     warmup: float
     measured: float
@@ -46,7 +47,7 @@ class Stand:
     def run(self, side: str, load: Load, *, slots: int = SLOTS, times: Times | None = None) -> Run:
         """One load on one side; raises where a value at a sink is wrong."""
         chosen = times or self.times
-        answer = self._ask(self._worker(side, slots, load), load, chosen)
+        answer = self._ask(self._worker(side, slots), load, chosen)
         made = Run.of(side, load, slots, answer)
         self.runs.append(made)
         what = f"{load.bulk_rows_per_second:,.0f} bulk rows/s" if load.bulk_rows_per_second else "no bulk"
@@ -54,7 +55,7 @@ class Stand:
         self.say(f"  {named}, {what}: {made}")
         return made
 
-    def _worker(self, side: str, slots: int, load: Load) -> Worker:
+    def _worker(self, side: str, slots: int) -> Worker:
         known = self._workers.get((side, slots))
         if known is not None:
             return known
@@ -65,7 +66,7 @@ class Stand:
         made.ready()
         if self.times.heat:
             self.say(f"  {side}: warming up")
-            self._ask(made, load, Times(self.times.heat, 1.0))
+            self._ask(made, mixed(HEAT_ROWS), Times(self.times.heat, 1.0))
         return made
 
     @staticmethod

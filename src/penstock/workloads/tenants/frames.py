@@ -19,33 +19,29 @@ CAMPAIGN = f"ad div {ADS_PER_CAMPAIGN} as campaign"
 LATE_SECONDS = 1.0
 
 
-def ipq1_frame(rows: DataFrame, window: float, late: float = LATE_SECONDS) -> DataFrame:
+def ipq1_frame(rows: DataFrame, window: float, late: float = LATE_SECONDS, slides: int = 1) -> DataFrame:
     """Revenue of views: by campaign, then in all."""
-    return _revenue(rows, window, window, late)
-
-
-def ipq2_frame(rows: DataFrame, window: float, late: float = LATE_SECONDS) -> DataFrame:
-    """The same in windows that begin every half window."""
-    return _revenue(rows, window, window / 2, late)
-
-
-def _revenue(rows: DataFrame, window: float, slide: float, late: float) -> DataFrame:
     from pyspark.sql import functions as F
 
     views = _timed(rows, late).filter(f"kind = {VIEW}")
-    frame = F.window("at", interval(window), interval(slide))
-    campaigns = views.groupBy(frame, F.expr(CAMPAIGN)).agg(F.expr("sum(revenue) as revenue"))
-    return _per_window(campaigns, slide, F.sum("revenue").alias("value"))
+    groups = (_window(window, slides), F.expr(CAMPAIGN))
+    campaigns = views.groupBy(*groups).agg(F.expr("sum(revenue) as revenue"))
+    return _per_window(campaigns, window / slides, F.sum("revenue").alias("value"))
 
 
-def ipq3_frame(rows: DataFrame, window: float, late: float = LATE_SECONDS) -> DataFrame:
+def ipq2_frame(rows: DataFrame, window: float, late: float = LATE_SECONDS, slides: int = 2) -> DataFrame:
+    """The same in windows that overlap."""
+    return ipq1_frame(rows, window, late, slides)
+
+
+def ipq3_frame(rows: DataFrame, window: float, late: float = LATE_SECONDS, slides: int = 1) -> DataFrame:
     """Events by campaign and kind; then `value`, all of them, and `campaigns`, those with any view."""
     from pyspark.sql import functions as F
 
-    groups = (F.window("at", interval(window)), F.expr(CAMPAIGN), F.col("kind"))
+    groups = (_window(window, slides), F.expr(CAMPAIGN), F.col("kind"))
     counts = _timed(rows, late).groupBy(*groups).agg(F.expr("count(*) as n"))
     campaigns = F.expr(f"count_if(kind = {VIEW} and n > 0) as campaigns")
-    return _per_window(counts, window, F.expr("sum(n) as value"), campaigns)
+    return _per_window(counts, window / slides, F.expr("sum(n) as value"), campaigns)
 
 
 def ipq4_frame(rows: DataFrame, window: float, late: float = LATE_SECONDS) -> DataFrame:
@@ -61,21 +57,22 @@ def ipq4_frame(rows: DataFrame, window: float, late: float = LATE_SECONDS) -> Da
     return _per_window(joined, window, F.sum("revenue").alias("value"))
 
 
-def ipq4_grouped_frame(rows: DataFrame, window: float, late: float = LATE_SECONDS) -> DataFrame:
+def ipq4_grouped_frame(
+    rows: DataFrame, window: float, late: float = LATE_SECONDS, slides: int = 1
+) -> DataFrame:
     """The same result, the join computed as one aggregation of both streams by ad and window."""
     from pyspark.sql import functions as F
 
-    frame = F.window("at", interval(window))
     sides = (F.expr(VIEWED), F.expr(CLICKED))
-    pairs = _timed(rows, late).groupBy(frame, "ad").agg(*sides)
-    return _per_window(pairs, window, F.expr(PAIRS))
+    pairs = _timed(rows, late).groupBy(_window(window, slides), "ad").agg(*sides)
+    return _per_window(pairs, window / slides, F.expr(PAIRS))
 
 
 VIEWED = f"sum(revenue) FILTER (WHERE kind = {VIEW}) as viewed"
 CLICKED = f"count_if(kind = {CLICK}) as clicks"
 PAIRS = "sum(coalesce(viewed, 0) * clicks) as value"
 
-Frame = Callable[["DataFrame", float, float], "DataFrame"]
+Frame = Callable[["DataFrame", float, float, int], "DataFrame"]
 FRAMES: Mapping[str, Frame] = {
     "ipq1": ipq1_frame,
     "ipq2": ipq2_frame,
@@ -83,6 +80,12 @@ FRAMES: Mapping[str, Frame] = {
     "ipq4": ipq4_grouped_frame,
 }
 """What the bench's rivals run: IPQ4 in the form that Penstock runs too."""
+
+
+def _window(size: float, slides: int) -> Column:
+    from pyspark.sql import functions as F
+
+    return F.window("at", interval(size), interval(size / slides))
 
 
 def _timed(rows: DataFrame, late: float) -> DataFrame:

@@ -7,7 +7,7 @@ stage, as plain Spark runs it.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from penstock.pipeline import Pipeline, SinkSpec, SourceSpec, Stream, Tenant
@@ -56,13 +56,16 @@ def ipq1(
     tenant: Tenant | str,
     fused: bool = False,
     late: Duration = "0s",
+    slides: int | None = None,
 ) -> Pipeline:
     """Revenue of views: by campaign, then in all, in tumbling windows.
 
     `tenant` names the pipeline; a name alone serves too. `late` says how far rows may lie behind the
-    frontier of their window.
+    frontier of their window, `slides` how many windows each falls into.
     """
-    return _declare(_REVENUE, source, sink, window=window, tenant=tenant, fused=fused, late=late)
+    return _declare(
+        _with(_REVENUE, slides), source, sink, window=window, tenant=tenant, fused=fused, late=late
+    )
 
 
 def ipq2(
@@ -73,9 +76,12 @@ def ipq2(
     tenant: Tenant | str,
     fused: bool = False,
     late: Duration = "0s",
+    slides: int | None = None,
 ) -> Pipeline:
-    """As IPQ1, in windows that slide by half their size."""
-    return _declare(_SLIDING, source, sink, window=window, tenant=tenant, fused=fused, late=late)
+    """As IPQ1, in windows that overlap: each row falls into two, or as many as `slides` says."""
+    return _declare(
+        _with(_SLIDING, slides), source, sink, window=window, tenant=tenant, fused=fused, late=late
+    )
 
 
 def ipq3(
@@ -86,9 +92,12 @@ def ipq3(
     tenant: Tenant | str,
     fused: bool = False,
     late: Duration = "0s",
+    slides: int | None = None,
 ) -> Pipeline:
     """Events by campaign and kind; then all of them (`value`), and the `campaigns` with any view."""
-    return _declare(_COUNTS, source, sink, window=window, tenant=tenant, fused=fused, late=late)
+    return _declare(
+        _with(_COUNTS, slides), source, sink, window=window, tenant=tenant, fused=fused, late=late
+    )
 
 
 def ipq4(
@@ -99,9 +108,16 @@ def ipq4(
     tenant: Tenant | str,
     fused: bool = False,
     late: Duration = "0s",
+    slides: int | None = None,
 ) -> Pipeline:
     """Views joined with clicks on the same ad in the same window; then the revenue of all pairs."""
-    return _declare(_JOINED, source, sink, window=window, tenant=tenant, fused=fused, late=late)
+    return _declare(
+        _with(_JOINED, slides), source, sink, window=window, tenant=tenant, fused=fused, late=late
+    )
+
+
+def _with(shape: _Shape, slides: int | None) -> _Shape:
+    return shape if slides is None else replace(shape, slides=slides)
 
 
 Query = Callable[..., Pipeline]
@@ -152,7 +168,7 @@ def _one_stage(shape: _Shape, events: Stream, size: float, late: Duration) -> St
     seconds = parse_not_negative(late, "lateness", "a window cannot close before its end")
 
     def whole(rows: DataFrame) -> DataFrame:
-        return shape.frame(rows, size, seconds)
+        return shape.frame(rows, size, seconds, shape.slides)
 
     return events.operator("query", whole, stateful=True, watermark="at")
 
