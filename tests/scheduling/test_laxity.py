@@ -93,6 +93,30 @@ def test_work_for_a_window_that_is_not_complete_waits_while_other_work_can_run()
     assert second.stage == "window"
 
 
+@pytest.mark.parametrize(
+    ("target", "starts_by", "waits"), [(7200.0, 7000.0, True), (None, 3600.0, False), (7200.0, 15.0, False)]
+)
+def test_few_rows_wait_for_more_where_a_target_leaves_time(
+    target: float | None, starts_by: float, waits: bool
+) -> None:
+    scheduler = Scheduler(Llf(), slots=1)
+    few = replace(BULK, rows_waiting=10, latency_seconds=target, start_deadline=starts_by)
+    scheduler.wait(few)
+    assert isinstance(scheduler.next(1.0), Hold) == waits
+    scheduler.wait(replace(few, rows_waiting=100_000))
+    assert waits == isinstance(scheduler.next(1.1), Grant)
+
+
+def test_costs_of_a_few_cold_turns_keep_no_stage_from_running() -> None:
+    scheduler = Scheduler(Llf(), slots=1, grain_seconds=1.0)
+    scheduler.expect("urgent", 0.5)
+    cold = replace(BULK, fixed_seconds=4.0)
+    scheduler.wait(cold)
+    assert isinstance(scheduler.next(0.0), Hold)
+    scheduler.wait(replace(cold, trusted=False))
+    assert isinstance(scheduler.next(0.0), Grant)
+
+
 def test_few_rows_of_a_window_that_is_not_complete_wait_for_more_even_in_idle_slots() -> None:
     scheduler = Scheduler(Llf(), slots=1)
     window = urgent(5.0, "window", deferred=True)

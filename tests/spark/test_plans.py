@@ -93,6 +93,9 @@ def test_of_windows_over_windows_the_last_ones_count(rate: DataFrame) -> None:
     plan = read_plan(first.groupBy(F.window(F.window_time("window"), "5 seconds")).sum("count"))
     assert plan.stateful == ("Aggregate", "Aggregate")
     assert plan.event_time == EventTime("timestamp", 0.0, 5.0, 5.0)
+    assert plan.copies == 1
+    sliding = timed.groupBy(F.window("timestamp", "10 seconds", "1 second"), "value").count()
+    assert read_plan(sliding.groupBy(F.window(F.window_time("window"), "5 seconds")).count()).copies == 10
     # A join holds the watermark back: Spark's own stays.
     other = rate.selectExpr("value as other", "timestamp as at")
     both = timed.join(other, F.expr("value = other"))

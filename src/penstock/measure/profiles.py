@@ -34,6 +34,11 @@ class StageProfile:
     most_rows: int = 0
     """Of a turn; one long past counts less."""
 
+    @property
+    def trusted(self) -> bool:
+        """Whether turns may be put off for what it says."""
+        return self.turns >= Profiler.TRUSTED_TURNS
+
     def turn_seconds(self, rows: int) -> float:
         """C(n): how long a turn of `rows` rows is expected to take."""
         return self.fixed_seconds + self.row_seconds * rows
@@ -42,7 +47,8 @@ class StageProfile:
 class Profiler:
     """Learns the profile of one stage from its turns; what is long past weighs less and less.
 
-    A turn weighs `keep` times as much as the one after it. The first turn is cold (Spark compiles
+    A turn weighs `keep` times as much as the one after it, and less while there were few: code warms up
+    as it runs. The first turn is cold (Spark compiles
     it), so it counts only until there is another; a turn that took over `OUTLIER` times what was
     expected counts as that, so that one pause of the machine does not spoil the profile, while
     a stage that has become slower is still learned within some turns. Not safe for threads.
@@ -50,6 +56,7 @@ class Profiler:
 
     OUTLIER = 4.0
     TRUSTED_TURNS = 5
+    WARMING_TURNS = 2
 
     def __init__(self, keep: float = 0.95) -> None:
         if not 0.0 < keep <= 1.0:
@@ -75,14 +82,15 @@ class Profiler:
             # The most that C(n) can say: what turns take on average, in proportion where this one is larger.
             expected = self._seconds / self._weight * max(1.0, rows * self._weight / self._rows)
             seconds = min(seconds, self.OUTLIER * expected)
+        keep = min(self._keep, self._turns / (self._turns + self.WARMING_TURNS)) if self._keep < 1.0 else 1.0
         self._turns += 1
         self._most_rows = max(self._keep * self._most_rows, rows)
-        self._weight = self._keep * self._weight + 1.0
-        self._rows = self._keep * self._rows + rows
-        self._rows_squared = self._keep * self._rows_squared + rows * rows
-        self._seconds = self._keep * self._seconds + seconds
-        self._rows_seconds = self._keep * self._rows_seconds + rows * seconds
-        self._rows_out = self._keep * self._rows_out + (record.rows_out if rows_out is None else rows_out)
+        self._weight = keep * self._weight + 1.0
+        self._rows = keep * self._rows + rows
+        self._rows_squared = keep * self._rows_squared + rows * rows
+        self._seconds = keep * self._seconds + seconds
+        self._rows_seconds = keep * self._rows_seconds + rows * seconds
+        self._rows_out = keep * self._rows_out + (record.rows_out if rows_out is None else rows_out)
 
     @property
     def profile(self) -> StageProfile | None:

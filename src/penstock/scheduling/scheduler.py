@@ -20,6 +20,8 @@ Entry = tuple[int, float, float, str, int]
 """How far it is put off, its priority, since when it waits, its name, and which of its versions it is."""
 NOT_PUT_OFF, IN_IDLE_SLOTS, UNTIL_IT_PAYS = range(3)
 PUT_OFF_SECONDS = 2.0
+AMPLE_SECONDS = 20.0
+"""A stage that need not start before then has much time."""
 
 
 @dataclass(slots=True)
@@ -181,7 +183,8 @@ class Scheduler:
     def _sized(self, view: StageView, now: float, needed: int) -> Cut:
         """The rows of a turn: what consumption wants, cut to the grain and for whoever must start soon."""
         rows = cut_to_grain(view, self._wanted(view), self._grain) if view.rows_waiting else 0
-        if not rows or not getattr(self._policy, "by_deadline", False):
+        # What was learned from a few cold turns must not keep a stage from the turns that teach better.
+        if not rows or not view.trusted or not getattr(self._policy, "by_deadline", False):
             return Cut(rows)
         starts = dict(self._expected_starts)
         starts.update((name, other.start_deadline) for name, (_, other) in self._waiting.items())
@@ -256,12 +259,21 @@ class Scheduler:
             )
         return self._put_off(policy, view), priority, view.ready_since, view.name, version
 
-    @staticmethod
-    def _put_off(policy: Policy, view: StageView) -> int:
-        """Work for a window that is not complete yet goes behind all other."""
-        if view.context is None or not view.context.deferred or not isinstance(policy, ContextPolicy):
+    def _put_off(self, policy: Policy, view: StageView) -> int:
+        """Work for a window that is not complete yet goes behind all other.
+
+        Where a turn for the few rows there are would be mostly fixed cost, such work waits a little for more,
+        and so does a stage with a target that leaves it much time.
+        """
+        if view.context is None or not isinstance(policy, ContextPolicy):
             return NOT_PUT_OFF
-        return IN_IDLE_SLOTS if pays_early(view) else UNTIL_IT_PAYS
+        pays = pays_early(view) or not view.trusted
+        if view.context.deferred:
+            return IN_IDLE_SLOTS if pays else UNTIL_IT_PAYS
+        spare = view.start_deadline - max(self._now, view.ready_since)
+        has_time = view.latency_seconds is not None and spare > AMPLE_SECONDS
+        has_time &= getattr(policy, "by_deadline", False) and not view.flush
+        return UNTIL_IT_PAYS if has_time and not pays else NOT_PUT_OFF
 
     def _first(self) -> StageView | None:
         while self._heap:

@@ -31,7 +31,8 @@ class StageView:
 
     `context` is that of its next message, `rows_next` the rows that belong to the next turn, None for all.
     A turn of n rows on its slots takes `fixed_seconds` + `row_seconds` * n, and must start by
-    `start_deadline` to be in time. `rows_seen` is the largest turn it had of late, 0 before the first.
+    `start_deadline` to be in time. `rows_seen` is the largest turn it had of late, 0 before the first; costs
+    learned from a few turns are not `trusted`.
     """
 
     name: str
@@ -52,6 +53,7 @@ class StageView:
     row_seconds: float = 0.0
     start_deadline: float = inf
     rows_seen: int = 0
+    trusted: bool = True
 
     def __post_init__(self) -> None:
         if self.slots < 1:

@@ -70,7 +70,7 @@ class Compiler:
             late = self._late(stage, place)
             if plan.event_time is not None:
                 frame = driven_by_us(frame, place.slots)
-            parts = HeldParts(inputs, books, frame, plan.event_time, late, frames)
+            parts = HeldParts(inputs, books, frame, plan.event_time, late, frames, plan.copies)
             return HeldStage(place, destination, journal, parts)
         books.close()
         return DirectStage(place, destination, journal, inputs, frames)

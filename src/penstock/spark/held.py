@@ -41,6 +41,8 @@ class HeldParts:
     event_time: EventTime | None
     late: Late | None
     frames_before: FramesBefore
+    copies: int = 1
+    """Rows that the plan makes of one, for windows that overlap."""
 
 
 class HeldStage(StageBase):
@@ -76,7 +78,7 @@ class HeldStage(StageBase):
         self._flush_since = 0.0
         self._unreleased: dict[int, Slices] = {}
         self._positions: dict[int, dict[str, Position]] = {}
-        settings = QuerySettings(place.name, place.folder / "checkpoint", place.slots)
+        settings = QuerySettings(place.name, place.folder / "checkpoint", place.slots, copies=parts.copies)
         self._query = HeldQuery(parts.frame, self._on_batch, settings)
         self._table = BatchTable(parts.frame, place.folder / "scratch" / "batch.arrow")
         self._recover()
@@ -138,6 +140,7 @@ class HeldStage(StageBase):
         self._grants.add(number, slices)
 
     def _begin(self) -> None:
+        self._query.suit(self._took().rows)
         if not self._query.started:
             self._query.start(ran_before=self.journal.entry.batch >= 0)
             return
@@ -186,8 +189,6 @@ class HeldStage(StageBase):
         written = self._after(result, written, batch, served)
         self._commit(batch, served, written)
         visible_at = self.reveal(written)
-        if served:
-            self._query.suit(frame, took.rows)
         self.inputs.tell()
         with self._lock:
             grant, done = self._grant, not self._outstanding

@@ -151,7 +151,7 @@ class NativeStage(StageBase):
         after = self._query.after_batch()
         took = self._backlog.after(self._query, after, self.now)
         if after.rows_read:
-            self._query.suit(frame, after.rows_read)
+            self._query.suit(after.rows_read)
         with self._lock:
             grant, self._grant = self._grant, None
             self._flush_due = after.wants_flush and not self._backlog.listens

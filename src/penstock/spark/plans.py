@@ -51,6 +51,8 @@ class StreamPlan:
     rate_rows_per_second: int = 0
     capped: bool = False
     """Whether the source itself limits its batches, so that one may leave files behind."""
+    copies: int = 1
+    """How many rows are made of one, for windows that overlap."""
 
     @property
     def is_stateful(self) -> bool:
@@ -74,7 +76,7 @@ def read_plan(frame: "DataFrame", *, driven: bool = False) -> StreamPlan:
         sole = EventTime(column, float(delay) / 1000, size, slide, offset or 0.0)
     caps = ("maxFilesPerTrigger", "maxBytesPerTrigger")
     capped = any(probe.sourceOption(analyzed, name, cap) for name in sources for cap in caps)
-    return StreamPlan(stateful, sole, sources, int(rate or (sources == ("rate",))), capped)
+    return StreamPlan(stateful, sole, sources, int(rate or (sources == ("rate",))), capped, copies(root))
 
 
 def _follows_one_watermark(stateful: tuple[str, ...]) -> bool:
@@ -117,6 +119,12 @@ def stateful_nodes(node: Node) -> list[str]:
     if node.kind == "Join" and sum(child.streams for child in node.children) < 2:
         return found
     return [node.kind, *found]
+
+
+def copies(node: Node) -> int:
+    """The most rows that a plan makes of one of its input: one for each window it falls into."""
+    own = len(node.fields["projections"]) if node.kind == "Expand" else 1
+    return own * max((copies(child) for child in node.children), default=1)
 
 
 def _source_names(node: Node) -> list[str]:

@@ -19,6 +19,7 @@ from penstock.spark.jvm import java_session, jvm
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.conf import RuntimeConfig
     from pyspark.sql.streaming.query import StreamingQuery
 
 PARTITIONS = "spark.sql.shuffle.partitions"
@@ -43,6 +44,8 @@ class QuerySettings:
     checkpoint: Path
     partitions: int
     output_mode: str = "append"
+    copies: int = 1
+    """How many rows its plan makes of one, for windows that overlap."""
 
 
 @dataclass(frozen=True)
@@ -67,6 +70,7 @@ class HeldQuery:
         self._run_id: str | None = None
         self._last_batch = -1
         self._code = INTERPRETED
+        self._conf: RuntimeConfig | None = None
         self._watermark_millis = 0
         # The first batch may come before `start` has returned the query it belongs to.
         self._known = threading.Event()
@@ -107,16 +111,17 @@ class HeldQuery:
     def _on_batch(self, frame: DataFrame, batch: int) -> None:
         self._known.wait()
         self._last_batch = batch
+        # The batch's session is the query's own.
+        self._conf = self._conf or frame.sparkSession.conf
         if self._callback(frame, batch):
             self.gate.hold()
 
-    def suit(self, frame: DataFrame, rows: int) -> None:
-        """Lets batches after this one, of about as many rows, run with the kind of code that is cheaper."""
-        code = GENERATED if rows > ROWS_WORTH_COMPILING else INTERPRETED
-        if code != self._code:
-            # The batch's session is the query's own.
-            frame.sparkSession.conf.set(CODE, code)
-            self._code = code
+    def suit(self, rows: int) -> None:
+        """Lets the next batches, of about so many rows, run with the code that is cheaper. While held."""
+        code = GENERATED if rows * self._settings.copies > ROWS_WORTH_COMPILING else INTERPRETED
+        if code != self._code and self._conf is not None:
+            self._conf.set(CODE, code)
+        self._code = code
 
     @property
     def holds(self) -> bool:

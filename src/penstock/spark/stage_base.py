@@ -215,6 +215,7 @@ class StageBase:
             selectivity=profile.selectivity if profile else 1.0,
             steepness=self.place.profiles.steepness_of(self.name),
             rows_seen=profile.most_rows if profile else 0,
+            trusted=profile is not None and profile.trusted,
             **self.line.figures(waiting, self.now, profile, grain),
         )
 

@@ -23,9 +23,7 @@ OVERLOAD = 2.0
 VOLUMES: Mapping[float, tuple[str, ...]] = {
     0.25: ("fair", "ours"),
     0.5: (*RIVALS, "ours"),
-    0.75: ("fair", "ours"),
     1.0: (*RIVALS, "ours"),
-    1.5: ("fair", "ours"),
     OVERLOAD: (*RIVALS, "gate", "stages", "ours"),
 }
 """Bulk volume, as a multiple of what plain Spark can bear, and the sides that run it."""

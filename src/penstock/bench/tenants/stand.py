@@ -30,7 +30,7 @@ class Times:
     measured: float
     heat: float = 0.0
     flood: float = 30.0
-    bear: float = 60.0
+    bear: float = 45.0
 
 
 @dataclass
