@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from penstock.scheduling import Fifo, Grant, Hold, Llf, Scheduler, StageView
 from penstock.scheduling.contexts import PriorityContext
-from penstock.scheduling.laxity import cut_for_urgent, cut_to_grain, turn_seconds
+from penstock.scheduling.laxity import SAFETY, Start, cut_for_urgent, cut_to_grain, turn_seconds
 from penstock.scheduling.scheduler import PUT_OFF_SECONDS
 
 BULK = StageView(
@@ -22,28 +22,38 @@ def urgent(start: float, name: str = "urgent", deferred: bool = True) -> StageVi
 
 
 def test_a_patient_turn_ends_before_an_urgent_one_must_start() -> None:
-    cut = cut_for_urgent(BULK, 100_000, 0.0, [(0.55, "urgent")], ends=[])
+    start = SAFETY * 0.55
+    cut = cut_for_urgent(BULK, 100_000, 0.0, [Start(start, "urgent")], ends=[])
     assert cut.rows == 50_000
-    assert (cut.urgent, cut.end_by) == ("urgent", 0.55)
-    assert turn_seconds(BULK, cut.rows) == pytest.approx(0.55)
+    assert (cut.urgent, cut.end_by) == ("urgent", start)
+    assert SAFETY * turn_seconds(BULK, cut.rows) == pytest.approx(start)
 
 
 def test_it_is_not_cut_where_another_slot_is_free_by_then() -> None:
-    assert cut_for_urgent(BULK, 100_000, 0.0, [(0.55, "urgent")], ends=[0.5]).rows == 100_000
-    assert cut_for_urgent(BULK, 100_000, 0.0, [(0.55, "urgent")], ends=[0.6]).rows == 50_000
-    both = [(0.55, "one"), (0.75, "two")]
+    urgent = Start(SAFETY * 0.55, "one")
+    assert cut_for_urgent(BULK, 100_000, 0.0, [urgent], ends=[0.5]).rows == 100_000
+    assert cut_for_urgent(BULK, 100_000, 0.0, [urgent], ends=[0.8]).rows == 50_000
+    both = [urgent, Start(SAFETY * 0.75, "two")]
     cut = cut_for_urgent(BULK, 100_000, 0.0, both, ends=[0.5])
     assert (cut.rows, cut.urgent) == (70_000, "two")
 
 
+def test_urgent_ones_that_share_the_slots_must_start_one_after_the_other() -> None:
+    four = [Start(SAFETY * 0.75, name, SAFETY * 0.2) for name in "abcd"]
+    # Two slots: the first two must be done when the last two start.
+    cut = cut_for_urgent(BULK, 100_000, 0.0, four, ends=[SAFETY * 0.6])
+    assert (cut.rows, cut.end_by) == (50_000, pytest.approx(SAFETY * 0.55))
+
+
 def test_no_turn_is_cut_to_less_than_makes_sense() -> None:
-    assert cut_for_urgent(BULK, 100_000, 0.0, [(0.09, "urgent")], ends=[]).rows == 0
-    assert cut_for_urgent(BULK, 1_000, 0.0, [(0.09, "urgent")], ends=[]).rows == 1_000
+    assert cut_for_urgent(BULK, 100_000, 0.0, [Start(SAFETY * 0.09, "urgent")], ends=[]).rows == 4_000
+    assert cut_for_urgent(BULK, 100_000, 0.0, [Start(SAFETY * 0.06, "urgent")], ends=[]).rows == 0
+    assert cut_for_urgent(BULK, 1_000, 0.0, [Start(SAFETY * 0.09, "urgent")], ends=[]).rows == 1_000
 
 
 def test_one_that_is_more_urgent_itself_is_not_cut() -> None:
     hurried = replace(BULK, start_deadline=0.1)
-    assert cut_for_urgent(hurried, 100_000, 0.0, [(0.55, "urgent")], ends=[]).rows == 100_000
+    assert cut_for_urgent(hurried, 100_000, 0.0, [Start(0.55, "urgent")], ends=[]).rows == 100_000
 
 
 def test_a_grain_cuts_a_turn_but_lets_it_get_somewhere() -> None:
@@ -55,24 +65,24 @@ def test_a_grain_cuts_a_turn_but_lets_it_get_somewhere() -> None:
 def test_the_scheduler_cuts_holds_and_counts_what_overran() -> None:
     scheduler = Scheduler(Llf(), slots=1)
     scheduler.wait(BULK)
-    scheduler.wait(urgent(0.55))
+    scheduler.wait(urgent(SAFETY * 0.55))
     granted = scheduler.next(0.0)
     assert isinstance(granted, Grant)
     assert (granted.stage, granted.rows) == ("bulk", 50_000)
     assert "cut so that urgent can start in time" in granted.reason
-    scheduler.finished("bulk", 0.6)
+    scheduler.finished("bulk", 0.8)
     assert (scheduler.cuts.made, scheduler.cuts.overran) == (1, 1)
 
 
 def test_a_slot_stays_free_for_an_urgent_stage_where_no_sensible_turn_fits() -> None:
     scheduler = Scheduler(Llf(), slots=1, patience_seconds=30.0)
     scheduler.wait(BULK)
-    scheduler.wait(urgent(0.09))
+    scheduler.wait(urgent(0.06))
     held = scheduler.next(0.0)
     assert isinstance(held, Hold)
-    assert held.until == 0.09
+    assert held.until == 0.06
     # Unless the patient one has waited too long.
-    scheduler.wait(replace(urgent(30.08), ready_since=30.0))
+    scheduler.wait(replace(urgent(30.05), ready_since=30.0))
     granted = scheduler.next(30.0)
     assert isinstance(granted, Grant)
     assert granted.stage == "bulk"
@@ -197,7 +207,7 @@ def test_a_turn_much_larger_than_any_seen_is_not_trusted_to_the_profile() -> Non
 
 def test_a_slot_is_kept_for_a_stage_that_is_expected_though_nothing_of_it_waits() -> None:
     scheduler = Scheduler(Llf(), slots=1)
-    scheduler.expect("urgent", 0.55)
+    scheduler.expect("urgent", SAFETY * 0.55)
     scheduler.wait(BULK)
     granted = scheduler.next(0.0)
     assert isinstance(granted, Grant)

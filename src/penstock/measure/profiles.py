@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import inf
 
 from penstock.errors import PenstockError
 from penstock.measure.turns import TurnRecord
@@ -57,6 +58,7 @@ class Profiler:
     OUTLIER = 4.0
     TRUSTED_TURNS = 5
     WARMING_TURNS = 2
+    USUAL_FIXED_SECONDS = 0.1
 
     def __init__(self, keep: float = 0.95) -> None:
         if not 0.0 < keep <= 1.0:
@@ -66,6 +68,7 @@ class Profiler:
         self._keep = keep
         self._turns = 0
         self._most_rows = 0.0
+        self._least = inf
         self._clear()
 
     def _clear(self) -> None:
@@ -82,6 +85,7 @@ class Profiler:
             # The most that C(n) can say: what turns take on average, in proportion where this one is larger.
             expected = self._seconds / self._weight * max(1.0, rows * self._weight / self._rows)
             seconds = min(seconds, self.OUTLIER * expected)
+        self._least = min(self._least / self._keep, seconds)
         keep = min(self._keep, self._turns / (self._turns + self.WARMING_TURNS)) if self._keep < 1.0 else 1.0
         self._turns += 1
         self._most_rows = max(self._keep * self._most_rows, rows)
@@ -110,15 +114,18 @@ class Profiler:
         )
 
     def _costs(self) -> tuple[float, float]:
-        """(c0, c1) by least squares, neither negative; all of it is c0 while turns do not differ in size."""
-        mean_rows, mean_seconds = self._rows / self._weight, self._seconds / self._weight
-        spread = self._rows_squared / self._weight - mean_rows**2
-        if spread <= 1e-6 * mean_rows**2:
-            return mean_seconds, 0.0
-        per_row = (self._rows_seconds / self._weight - mean_rows * mean_seconds) / spread
+        """(c0, c1) by least squares, neither negative.
+
+        A turn without rows is taken to have been there too, of the usual fixed cost, or shorter if one was:
+        turns of about one size say nothing of c0, and noise would make all of it c0.
+        """
+        weight, seconds = self._weight + 1.0, self._seconds + min(self.USUAL_FIXED_SECONDS, self._least)
+        mean_rows, mean_seconds = self._rows / weight, seconds / weight
+        spread = self._rows_squared / weight - mean_rows**2
+        per_row = (self._rows_seconds / weight - mean_rows * mean_seconds) / spread if spread > 0.0 else 0.0
         fixed = mean_seconds - per_row * mean_rows
         if per_row <= 0.0:
-            return mean_seconds, 0.0
+            return self._seconds / self._weight, 0.0
         if fixed < 0.0:
             return 0.0, self._rows_seconds / self._rows_squared
         return fixed, per_row

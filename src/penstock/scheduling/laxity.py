@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import floor, inf
+from typing import NamedTuple
 
 from penstock.scheduling.stage_view import StageView
 
@@ -13,6 +14,15 @@ FEW_ROWS = 5_000
 LEAST_KNOWN = 20_000
 FIRST_TURN = 100_000
 EARLY_PAYS = 4
+SAFETY = 1.3
+
+
+class Start(NamedTuple):
+    """By when a stage must start its turn, and how long that will take, as far as it is known."""
+
+    by: float
+    name: str
+    seconds: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,21 +96,36 @@ def cut_for_urgent(
     stage: StageView,
     rows: int,
     now: float,
-    starts: Iterable[tuple[float, str]],
+    starts: Iterable[Start],
     ends: Sequence[float],
 ) -> Cut:
     """`rows`, or as many as end before another stage must start that no other slot will be free for.
 
-    `starts` are the start deadlines of the stages that wait, or are expected, with their names; `ends` the
-    times at which the other slots are free, now for one that is.
+    `starts` are those of the stages that wait, or are expected; `ends` the times at which the other slots are
+    free, now for one that is. The turn is taken to last a little longer than is predicted.
     """
-    end = now + turn_seconds(stage, rows)
-    urgent = sorted(each for each in starts if now < each[0] < end and each[0] < stage.start_deadline)
+    end = now + SAFETY * turn_seconds(stage, rows)
+    others = (each for each in starts if each.by < stage.start_deadline)
+    urgent = [each for each in in_line(others, len(ends) + 1) if now < each.by < end]
     if not urgent:
         return Cut(rows)
-    free = sum(each <= urgent[0][0] for each in ends)
+    free = sum(each <= urgent[0].by for each in ends)
     if free >= len(urgent):
         return Cut(rows)
-    start, name = urgent[free]
-    fitting = rows_within(stage, rows, start - now)
-    return Cut(fitting if fitting >= sensible_rows(stage, rows) else 0, start, name)
+    first = urgent[free]
+    fitting = rows_within(stage, rows, (first.by - now) / SAFETY)
+    # The slot would be idle: a turn of a quarter of what makes sense is better than none.
+    return Cut(fitting if 4 * fitting >= sensible_rows(stage, rows) else 0, first.by, first.name)
+
+
+def in_line(starts: Iterable[Start], slots: int) -> list[Start]:
+    """By when each must start so that those behind it, on the same slots, can start in time too.
+
+    >>> [each.by for each in in_line([Start(5.0, "a", 0.25), Start(5.0, "b", 0.25), Start(5.0, "c")], 2)]
+    [4.75, 5.0, 5.0]
+    """
+    line = sorted(starts)
+    for place in range(len(line) - slots - 1, -1, -1):
+        by, name, seconds = line[place]
+        line[place] = Start(min(by, line[place + slots].by - seconds), name, seconds)
+    return sorted(line)

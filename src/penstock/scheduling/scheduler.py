@@ -11,7 +11,7 @@ from types import MappingProxyType
 from penstock.errors import PenstockError
 from penstock.scheduling.consumption import All, Consumption
 from penstock.scheduling.decisions import Choice, Decision, Grant, Hold, count
-from penstock.scheduling.laxity import Cut, cut_for_urgent, cut_to_grain, pays_early, turn_seconds
+from penstock.scheduling.laxity import Cut, Start, cut_for_urgent, cut_to_grain, pays_early, turn_seconds
 from penstock.scheduling.policies import ContextPolicy, Policy
 from penstock.scheduling.stage_view import StageView
 
@@ -186,11 +186,12 @@ class Scheduler:
         # What was learned from a few cold turns must not keep a stage from the turns that teach better.
         if not rows or not view.trusted or not getattr(self._policy, "by_deadline", False):
             return Cut(rows)
-        starts = dict(self._expected_starts)
-        starts.update((name, other.start_deadline) for name, (_, other) in self._waiting.items())
-        starts.pop(view.name)
+        starts = [Start(by, name) for name, by in self._expected_starts.items()]
+        for name, (_, other) in self._waiting.items():
+            if name != view.name:
+                starts.append(Start(other.start_deadline, name, turn_seconds(other, other.rows_waiting)))
         ends = [now] * (self.free_slots - needed) + sorted(self._expected_ends.values())
-        return cut_for_urgent(view, rows, now, ((start, name) for name, start in starts.items()), ends)
+        return cut_for_urgent(view, rows, now, starts, ends)
 
     def expect(self, name: str, start_deadline: float | None) -> None:
         """The stage has nothing to do now, but must be able to start by then; None: nothing is expected."""
