@@ -59,6 +59,7 @@ class Profiler:
     TRUSTED_TURNS = 5
     WARMING_TURNS = 2
     USUAL_FIXED_SECONDS = 0.1
+    PRIOR_WEIGHT = 0.2
 
     def __init__(self, keep: float = 0.95) -> None:
         if not 0.0 < keep <= 1.0:
@@ -119,7 +120,11 @@ class Profiler:
         A turn without rows is taken to have been there too, of the usual fixed cost, or shorter if one was:
         turns of about one size say nothing of c0, and noise would make all of it c0.
         """
-        weight, seconds = self._weight + 1.0, self._seconds + min(self.USUAL_FIXED_SECONDS, self._least)
+        prior = self.PRIOR_WEIGHT
+        weight, seconds = (
+            self._weight + prior,
+            self._seconds + prior * min(self.USUAL_FIXED_SECONDS, self._least),
+        )
         mean_rows, mean_seconds = self._rows / weight, seconds / weight
         spread = self._rows_squared / weight - mean_rows**2
         per_row = (self._rows_seconds / weight - mean_rows * mean_seconds) / spread if spread > 0.0 else 0.0

@@ -19,7 +19,9 @@ _ALL = All()
 Entry = tuple[int, float, float, str, int]
 """How far it is put off, its priority, since when it waits, its name, and which of its versions it is."""
 NOT_PUT_OFF, IN_IDLE_SLOTS, UNTIL_IT_PAYS = range(3)
-PUT_OFF_SECONDS = 2.0
+PUT_OFF_SECONDS, MOST_PUT_OFF_SECONDS = 2.0, 10.0
+RESERVE = 0.25
+"""Of its target, what a stage has left when others make way for it: turns are often longer than predicted."""
 AMPLE_SECONDS = 20.0
 """A stage that need not start before then has much time."""
 
@@ -145,7 +147,7 @@ class Scheduler:
         view = starved or self._first()
         if view is None:
             return Hold("no stage waits", now)
-        later = view.ready_since + PUT_OFF_SECONDS
+        later = view.ready_since + put_off_seconds(view)
         if starved is None and now < later and self._put_off(self._policy, view) == UNTIL_IT_PAYS:
             reason = (
                 "its window is not complete, and a turn for so few rows now would cost more than it saves"
@@ -189,7 +191,8 @@ class Scheduler:
         starts = [Start(by, name) for name, by in self._expected_starts.items()]
         for name, (_, other) in self._waiting.items():
             if name != view.name:
-                starts.append(Start(other.start_deadline, name, turn_seconds(other, other.rows_waiting)))
+                by = other.start_deadline - RESERVE * (other.latency_seconds or 0.0)
+                starts.append(Start(by, name, turn_seconds(other, other.rows_waiting)))
         ends = [now] * (self.free_slots - needed) + sorted(self._expected_ends.values())
         return cut_for_urgent(view, rows, now, starts, ends)
 
@@ -306,6 +309,15 @@ class Scheduler:
     def _is_current(self, name: str, version: int) -> bool:
         current = self._waiting.get(name)
         return current is not None and current[0] == version
+
+
+def put_off_seconds(view: StageView) -> float:
+    """How long a turn that would be mostly fixed cost waits for more rows: longer where the target is far.
+
+    >>> put_off_seconds(StageView("s", "p", 10, 0.0, 0.0, latency_seconds=600.0))
+    6.0
+    """
+    return max(PUT_OFF_SECONDS, min((view.latency_seconds or 0.0) / 100, MOST_PUT_OFF_SECONDS))
 
 
 def _checked_slots(slots: int) -> int:
