@@ -16,7 +16,7 @@ from penstock.bench.tenants.side import SIDES
 from penstock.bench.tenants.stand import SLOTS, Stand, Times
 from penstock.bench.tenants.tables import table_of
 
-FULL = Times(warmup=15.0, measured=45.0, heat=120.0)
+FULL = Times(warmup=40.0, measured=60.0, heat=120.0)
 # Within two minutes; too short for warm code and for the search, so that it only shows that everything works.
 QUICK = Times(warmup=6.0, measured=12.0)
 QUICK_BULK_ROWS = 200_000.0
