@@ -11,7 +11,15 @@ from types import MappingProxyType
 from penstock.errors import PenstockError
 from penstock.scheduling.consumption import All, Consumption
 from penstock.scheduling.decisions import Choice, Decision, Grant, Hold, count
-from penstock.scheduling.laxity import Cut, Start, cut_for_urgent, cut_to_grain, pays_early, turn_seconds
+from penstock.scheduling.laxity import (
+    SAFETY,
+    Cut,
+    Start,
+    cut_for_urgent,
+    cut_to_grain,
+    pays_early,
+    turn_seconds,
+)
 from penstock.scheduling.policies import ContextPolicy, Policy
 from penstock.scheduling.stage_view import StageView
 
@@ -22,6 +30,7 @@ NOT_PUT_OFF, IN_IDLE_SLOTS, UNTIL_IT_PAYS = range(3)
 PUT_OFF_SECONDS, MOST_PUT_OFF_SECONDS = 2.0, 10.0
 RESERVE = 0.25
 """Of its target, what a stage has left when others make way for it: turns are often longer than predicted."""
+LATER_SECONDS = 2.0
 AMPLE_SECONDS = 20.0
 """A stage that need not start before then has much time."""
 
@@ -188,9 +197,11 @@ class Scheduler:
         # What was learned from a few cold turns must not keep a stage from the turns that teach better.
         if not rows or not view.trusted or not getattr(self._policy, "by_deadline", False):
             return Cut(rows)
-        starts = [Start(by, name) for name, by in self._expected_starts.items()]
+        # Whoever must start long after its end has no say; among many stages that is nearly all.
+        latest = min(now + SAFETY * turn_seconds(view, rows) + LATER_SECONDS, view.start_deadline)
+        starts = [Start(by, name) for name, by in self._expected_starts.items() if by < latest]
         for name, (_, other) in self._waiting.items():
-            if name != view.name:
+            if other.start_deadline < latest and name != view.name:
                 by = other.start_deadline - RESERVE * (other.latency_seconds or 0.0)
                 starts.append(Start(by, name, turn_seconds(other, other.rows_waiting)))
         ends = [now] * (self.free_slots - needed) + sorted(self._expected_ends.values())
