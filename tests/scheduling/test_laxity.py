@@ -7,8 +7,14 @@ from hypothesis import strategies as st
 
 from penstock.scheduling import Fifo, Grant, Hold, Llf, Scheduler, StageView
 from penstock.scheduling.contexts import PriorityContext
-from penstock.scheduling.laxity import SAFETY, Start, cut_for_urgent, cut_to_grain, turn_seconds
-from penstock.scheduling.scheduler import PUT_OFF_SECONDS
+from penstock.scheduling.laxity import (
+    PUT_OFF_SECONDS,
+    SAFETY,
+    Start,
+    cut_for_urgent,
+    cut_to_grain,
+    turn_seconds,
+)
 
 BULK = StageView(
     "bulk", "p", 100_000, 0.0, 0.0, fixed_seconds=0.05, row_seconds=1e-5, start_deadline=7200.0,
@@ -138,6 +144,30 @@ def test_few_rows_of_a_window_that_is_not_complete_wait_for_more_even_in_idle_sl
     granted = scheduler.next(held.until)
     assert isinstance(granted, Grant)
     assert granted.stage == "window"
+
+
+def test_rows_that_wait_for_more_wait_no_longer_than_patience() -> None:
+    scheduler = Scheduler(Llf(), slots=1, patience_seconds=0.5)
+    scheduler.wait(urgent(5.0, "window", deferred=True))
+    held = scheduler.next(0.1)
+    assert isinstance(held, Hold)
+    assert held.until == 0.5
+    assert isinstance(scheduler.next(held.until), Grant)
+
+
+def test_a_turn_is_cut_for_the_right_one_of_many() -> None:
+    scheduler = Scheduler(Llf(), slots=1)
+    for number in range(200):
+        # All but one far off; some of them wait a second time, with another deadline.
+        scheduler.wait(urgent(50.0 + number, f"far-{number}"))
+        scheduler.wait(urgent(0.3 if number % 7 else 60.0, f"far-{number}"))
+        scheduler.wait(urgent(50.0 + number, f"far-{number}"))
+    scheduler.wait(urgent(SAFETY * 0.55, "near"))
+    scheduler.wait(BULK)
+    granted = scheduler.next(0.0)
+    assert isinstance(granted, Grant)
+    assert (granted.stage, granted.rows) == ("bulk", 50_000)
+    assert "cut so that near can start in time" in granted.reason
 
 
 @given(

@@ -14,7 +14,12 @@ FEW_ROWS = 5_000
 LEAST_KNOWN = 20_000
 FIRST_TURN = 100_000
 EARLY_PAYS = 4
+PUT_OFF_SECONDS, MOST_PUT_OFF_SECONDS = 2.0, 10.0
 SAFETY = 1.3
+RESERVE, MOST_RESERVE_SECONDS = 0.25, 1.0
+"""Of its target, what a stage has left when others make way for it: turns are often longer than predicted."""
+LATER_SECONDS = 2.0
+"""Who must start so long after a turn has no say in its size."""
 
 
 class Start(NamedTuple):
@@ -65,6 +70,21 @@ def pays_early(stage: StageView) -> bool:
     False
     """
     return turn_seconds(stage, stage.rows_waiting) >= EARLY_PAYS * stage.fixed_seconds
+
+
+def put_off_seconds(stage: StageView) -> float:
+    """How long a turn that would be mostly fixed cost waits for more rows: longer where the target is far.
+
+    >>> put_off_seconds(StageView("s", "p", 10, 0.0, 0.0, latency_seconds=600.0))
+    6.0
+    """
+    return max(PUT_OFF_SECONDS, min((stage.latency_seconds or 0.0) / 100, MOST_PUT_OFF_SECONDS))
+
+
+def start_of(stage: StageView) -> Start:
+    """By when a stage that waits must start, less its reserve."""
+    reserve = min(RESERVE * (stage.latency_seconds or 0.0), MOST_RESERVE_SECONDS)
+    return Start(stage.start_deadline - reserve, stage.name, turn_seconds(stage, stage.rows_waiting))
 
 
 def cut_to_grain(stage: StageView, rows: int, grain_seconds: float) -> int:

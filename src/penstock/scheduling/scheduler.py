@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from heapq import heapify, heappop, heappush
 from math import inf
@@ -12,12 +12,15 @@ from penstock.errors import PenstockError
 from penstock.scheduling.consumption import All, Consumption
 from penstock.scheduling.decisions import Choice, Decision, Grant, Hold, count
 from penstock.scheduling.laxity import (
+    LATER_SECONDS,
     SAFETY,
     Cut,
     Start,
     cut_for_urgent,
     cut_to_grain,
     pays_early,
+    put_off_seconds,
+    start_of,
     turn_seconds,
 )
 from penstock.scheduling.policies import ContextPolicy, Policy
@@ -27,10 +30,6 @@ _ALL = All()
 Entry = tuple[int, float, float, str, int]
 """How far it is put off, its priority, since when it waits, its name, and which of its versions it is."""
 NOT_PUT_OFF, IN_IDLE_SLOTS, UNTIL_IT_PAYS = range(3)
-PUT_OFF_SECONDS, MOST_PUT_OFF_SECONDS = 2.0, 10.0
-RESERVE = 0.25
-"""Of its target, what a stage has left when others make way for it: turns are often longer than predicted."""
-LATER_SECONDS = 2.0
 AMPLE_SECONDS = 20.0
 """A stage that need not start before then has much time."""
 
@@ -93,6 +92,7 @@ class Scheduler:
         # an entry counts only while its version is the one in `_waiting`.
         self._heap: list[Entry] = []
         self._by_age: list[tuple[float, str, int]] = []
+        self._by_start: list[tuple[float, str, int]] = []
         self._version = 0
 
     @property
@@ -156,7 +156,7 @@ class Scheduler:
         view = starved or self._first()
         if view is None:
             return Hold("no stage waits", now)
-        later = view.ready_since + put_off_seconds(view)
+        later = view.ready_since + min(put_off_seconds(view), self._patience)
         if starved is None and now < later and self._put_off(self._policy, view) == UNTIL_IT_PAYS:
             reason = (
                 "its window is not complete, and a turn for so few rows now would cost more than it saves"
@@ -197,15 +197,22 @@ class Scheduler:
         # What was learned from a few cold turns must not keep a stage from the turns that teach better.
         if not rows or not view.trusted or not getattr(self._policy, "by_deadline", False):
             return Cut(rows)
-        # Whoever must start long after its end has no say; among many stages that is nearly all.
         latest = min(now + SAFETY * turn_seconds(view, rows) + LATER_SECONDS, view.start_deadline)
         starts = [Start(by, name) for name, by in self._expected_starts.items() if by < latest]
-        for name, (_, other) in self._waiting.items():
-            if other.start_deadline < latest and name != view.name:
-                by = other.start_deadline - RESERVE * (other.latency_seconds or 0.0)
-                starts.append(Start(by, name, turn_seconds(other, other.rows_waiting)))
+        starts += [start_of(other) for other in self._starting_before(latest) if other is not view]
         ends = [now] * (self.free_slots - needed) + sorted(self._expected_ends.values())
         return cut_for_urgent(view, rows, now, starts, ends)
+
+    def _starting_before(self, latest: float) -> Iterator[StageView]:
+        """The waiting stages that must start before then: from the top of the heap, not all of it."""
+        places = [0]
+        while places:
+            place = places.pop()
+            if place < len(self._by_start) and self._by_start[place][0] < latest:
+                _, name, version = self._by_start[place]
+                if self._is_current(name, version):
+                    yield self._waiting[name][1]
+                places += (2 * place + 1, 2 * place + 2)
 
     def expect(self, name: str, start_deadline: float | None) -> None:
         """The stage has nothing to do now, but must be able to start by then; None: nothing is expected."""
@@ -263,6 +270,8 @@ class Scheduler:
         heappush(self._heap, entry)
         if self._patience < inf:
             heappush(self._by_age, (view.ready_since, view.name, self._version))
+        if view.start_deadline < inf:
+            heappush(self._by_start, (view.start_deadline, view.name, self._version))
         self._compact()
 
     def _entry(self, policy: Policy, view: StageView, version: int) -> Entry:
@@ -313,22 +322,14 @@ class Scheduler:
         if len(self._heap) > most:
             self._heap = [entry for entry in self._heap if self._is_current(*entry[-2:])]
             heapify(self._heap)
-        if len(self._by_age) > most:
-            self._by_age = [entry for entry in self._by_age if self._is_current(*entry[-2:])]
-            heapify(self._by_age)
+        for heap in (self._by_age, self._by_start):
+            if len(heap) > most:
+                heap[:] = [entry for entry in heap if self._is_current(*entry[-2:])]
+                heapify(heap)
 
     def _is_current(self, name: str, version: int) -> bool:
         current = self._waiting.get(name)
         return current is not None and current[0] == version
-
-
-def put_off_seconds(view: StageView) -> float:
-    """How long a turn that would be mostly fixed cost waits for more rows: longer where the target is far.
-
-    >>> put_off_seconds(StageView("s", "p", 10, 0.0, 0.0, latency_seconds=600.0))
-    6.0
-    """
-    return max(PUT_OFF_SECONDS, min((view.latency_seconds or 0.0) / 100, MOST_PUT_OFF_SECONDS))
 
 
 def _checked_slots(slots: int) -> int:
