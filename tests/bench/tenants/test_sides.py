@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,7 +20,7 @@ TIMES = Times(warmup=44.0, measured=6.0)
 
 @pytest.fixture
 def stand(tmp_path: Path) -> Iterator[Stand]:
-    with Stand(tmp_path, TIMES, lambda text: None) as made:
+    with closing(Stand(tmp_path, TIMES, lambda text: None)) as made:
         yield made
 
 
@@ -43,3 +44,7 @@ def test_tenants_that_do_nothing_have_their_rows_counted(stand: Stand) -> None:
     assert run.urgent.latencies == []
     assert run.urgent.done == pytest.approx(run.urgent.offered, abs=6)
     assert run.urgent.offered == pytest.approx(6 * 8, abs=6)
+    # The next load runs in the same process, and begins from nothing.
+    again = stand.run("ours", noop_load(3), times=Times(warmup=3.0, measured=6.0))
+    assert again.urgent.done == pytest.approx(again.urgent.offered, abs=3)
+    assert again.urgent.offered == pytest.approx(3 * 3, abs=3)

@@ -164,3 +164,8 @@ def test_a_job_whose_sources_could_send_nothing_is_refused() -> None:
         "job 'urgent-1' must have a source that sends now and then, got 0 sources, every 1 s: "
         "no window would ever be complete"
     )
+
+
+def test_a_job_whose_results_could_not_be_checked_is_refused() -> None:
+    with pytest.raises(PenstockError, match="windows that do not overlap for ipq4, got 4 slides"):
+        replace(urgent_jobs(1, query="ipq4")[0], slides=4)

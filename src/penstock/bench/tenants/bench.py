@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import tempfile
+from contextlib import closing
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -41,7 +42,9 @@ def run(settings: BenchSettings) -> BenchResult:
     result = BenchResult("tenants")
     with (
         tempfile.TemporaryDirectory(prefix="penstock-tenants-", ignore_cleanup_errors=True) as scratch,
-        Stand(Path(scratch), chosen_times(settings), settings.say, settings.option("capacity")) as stand,
+        closing(
+            Stand(Path(scratch), chosen_times(settings), settings.say, settings.option("capacity"))
+        ) as stand,
     ):
         if settings.quick:
             _quick(stand, result)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from penstock.bench.tenants.load import Load, mixed
 from penstock.bench.tenants.runs import Run
@@ -78,14 +77,6 @@ class Stand:
         for worker in self._workers.values():
             worker.close()
         self._workers.clear()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     @property
     def capacity(self) -> float:

@@ -47,6 +47,11 @@ class Job:
                 f"job {self.name!r} must have a source that sends now and then, got {self.sources} sources, "
                 f"every {self.message_seconds:g} s: no window would ever be complete"
             )
+        if self.query == "ipq4" and self.slide_count > 1:
+            raise PenstockError(
+                f"job {self.name!r} must have windows that do not overlap for ipq4, got {self.slides} "
+                "slides: its results are only checked for such"
+            )
         if self.rows_per_second < least:
             raise PenstockError(
                 f"job {self.name!r} must have a row in every message, {least:g} rows/s or more, "
