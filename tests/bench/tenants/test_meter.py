@@ -59,7 +59,7 @@ def test_a_report_tells_of_wrong_values_and_of_the_backlog() -> None:
     interval = Interval(BASE, BASE + 2.5, BASE + 5.5)
     told = interval.job_report(JOB, MESSAGES, meter, offered, done)
     assert told["wrong"] == []
-    assert (told["offered"], told["done"]) == (20_000, 8_000.0)
+    assert (told["offered"], told["done"]) == (12_000, 4_000.0), "only what fell into the interval"
     # A second's rows are offered at its end, and done: those of one second in the second, and in the sixth.
     assert told["backlog_by_second"] == pytest.approx([1.0, 2.0, 3.0])
     assert told["done_by_second"] == [0.0, 4000.0, 0.0, 0.0, 0.0]

@@ -84,7 +84,7 @@ def test_a_side_that_delivers_at_once_has_everything_in_time_and_nothing_wrong()
     assert run.urgent.in_time == 1.0
     assert run.urgent.done == run.urgent.offered
     # But for what is still under way when the time is up.
-    assert run.urgent.offered == pytest.approx(2 * 4000 * 4.5, rel=0.2)
+    assert run.urgent.offered == pytest.approx(2 * 4000 * 3.0, rel=0.2)
     assert run.window_turns == (1,) * 6
     assert run.overhead_share == pytest.approx(0.01)
     assert all(

@@ -66,9 +66,9 @@ class RowMeter:
         """Nothing to keep."""
 
 
-def rows_until(counts: Counts, at: float) -> float:
-    """Rows up to that moment."""
-    return sum(rows for when, rows in counts if when <= at)
+def rows_between(counts: Counts, begin: float, end: float) -> float:
+    """Rows after `begin`, up to `end`."""
+    return sum(rows for when, rows in counts if begin < when <= end)
 
 
 @dataclass(frozen=True)
@@ -108,8 +108,8 @@ class Interval:
         wrong = wrong_values(job, values, expected(job, messages, self.base)) if values else []
         return {
             "samples": self.samples(job, messages, meter.came) if isinstance(meter, ResultMeter) else [],
-            "offered": rows_until(offered, self.end),
-            "done": rows_until(done, self.end),
+            "offered": rows_between(offered, self.begin, self.end),
+            "done": rows_between(done, self.begin, self.end),
             "done_by_second": by_second(done, self.base, self.end),
             "backlog_by_second": self.backlog(job, offered, done),
             "wrong": wrong[:3],
