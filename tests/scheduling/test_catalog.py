@@ -37,7 +37,7 @@ def test_an_unknown_policy_is_refused_with_the_names_there_are() -> None:
     with pytest.raises(UnknownPolicy) as error:
         policy_named("lifo")
     assert str(error.value) == (
-        "a policy must be one of edf, fifo, llf, longest-queue, min-latency, min-memory, random, sjf, "
-        "token-share, got 'lifo': nothing was scheduled"
+        "a policy must be one of batchit, edf, fifo, llf, longest-queue, min-latency, min-memory, random, "
+        "sjf, token-share, got 'lifo': nothing was scheduled"
     )
     assert error.value.name == "lifo"

@@ -33,7 +33,7 @@ def test_an_unknown_consumption_is_refused(text: str) -> None:
     with pytest.raises(ConsumptionError) as error:
         parse_consumption(text)
     assert str(error.value) == (
-        f"consumption must be 'all', 'half' or 'at-most-N', got {text!r}: "
+        f"consumption must be 'all', 'half', 'at-most-N' or 'planned', got {text!r}: "
         "a turn would not know how many rows to take"
     )
 

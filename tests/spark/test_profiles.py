@@ -1,3 +1,5 @@
+from pathlib import Path
+
 import pytest
 from tests.pipeline.fakes import FakeSink, FakeSource, same
 
@@ -38,13 +40,27 @@ def test_the_steepness_follows_from_the_graph_at_the_next_refresh(graph: StageGr
     assert (known.seconds_per_row, known.selectivity) == (2.0, 1.0)
 
 
-def test_stages_of_pipelines_that_have_gone_are_forgotten(graph: StageGraph) -> None:
+def test_stages_that_never_come_back_are_forgotten(graph: StageGraph) -> None:
     profiles = Profiles()
     profiles.learn(turn("p.join", 20, 40.0, rows_out=0), 20)
     profiles.learn(turn("q.join", 20, 40.0, rows_out=0), 20)
-    profiles.refresh([graph])
+    profiles.forget(["q.join"])
     assert profiles.of("p.join") is not None
     assert profiles.of("q.join") is None
+
+
+def test_costs_are_kept_between_runs_and_learned_on(tmp_path: Path) -> None:
+    profiles = Profiles(tmp_path / "profiles.json")
+    for rows in (10, 20, 30):
+        profiles.learn(turn("p.join", rows, 1.0 + 0.1 * rows, rows_out=rows), rows)
+    profiles.keep()
+    again = Profiles(tmp_path / "profiles.json")
+    assert again.of("p.join") == profiles.of("p.join")
+    for each in (again, profiles):
+        each.learn(turn("p.join", 40, 6.0, rows_out=40), 40)
+    assert again.of("p.join") == profiles.of("p.join")
+    (tmp_path / "profiles.json").write_text("{")
+    assert Profiles(tmp_path / "profiles.json").of("p.join") is None
 
 
 def test_rows_that_go_round_a_loop_count_as_gone() -> None:

@@ -45,9 +45,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--policy", choices=sorted(POLICIES), default="llf", help="default: %(default)s")
     parser.add_argument(
         "--consumption",
-        default="all",
+        default=None,
         metavar="RULE",
-        help="rows a turn takes: all, half or at-most-N (default: %(default)s)",
+        help="rows a turn takes: all, half, at-most-N or planned (default: all, with batchit planned)",
     )
     parser.add_argument(
         "--until-idle", action="store_true", help="end when every replay has ended and no row waits"
@@ -65,7 +65,8 @@ def run(args: argparse.Namespace) -> int:
     pipelines = load_pipelines(args.file)
     for pipeline in pipelines:
         pipeline.check()
-    parse_consumption(args.consumption)
+    if args.consumption is not None:
+        parse_consumption(args.consumption)
     console = Console()
     logging.basicConfig(handlers=[RichHandler(console=console, show_path=False)], format="%(message)s")
     console.print(f"starting Spark; state in {args.state}", highlight=False)

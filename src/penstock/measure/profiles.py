@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from math import inf
 
@@ -10,6 +11,9 @@ from penstock.measure.turns import TurnRecord
 
 TOO_LITTLE = 1e-9
 """Rows, or seconds, that nothing can be learned from."""
+
+
+_KEPT = ("turns", "most_rows", "weight", "rows", "rows_squared", "seconds", "rows_seconds", "rows_out")
 
 
 class ProfileError(PenstockError):
@@ -96,6 +100,21 @@ class Profiler:
         self._seconds = keep * self._seconds + seconds
         self._rows_seconds = keep * self._rows_seconds + rows * seconds
         self._rows_out = keep * self._rows_out + (record.rows_out if rows_out is None else rows_out)
+
+    def to_json(self) -> dict[str, float]:
+        """What it has learned, for another run."""
+        kept = {name: getattr(self, f"_{name}") for name in _KEPT}
+        return kept | {"least": self._least if self._least < inf else -1.0}
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, float]) -> Profiler:
+        """One that goes on where another stopped."""
+        made = cls()
+        for name in _KEPT:
+            setattr(made, f"_{name}", stored[name])
+        made._turns = int(stored["turns"])
+        made._least = stored["least"] if stored["least"] >= 0.0 else inf
+        return made
 
     @property
     def profile(self) -> StageProfile | None:

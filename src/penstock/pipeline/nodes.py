@@ -56,7 +56,8 @@ class Operator:
     """A function of as many DataFrames as it has `inputs` (names of nodes), to one DataFrame.
 
     `settings` are the pairs, beside the names, by which one version of a pipeline is told from another.
-    `turn_schema` (DDL) makes it one that is called at every turn, and says what it then returns.
+    `turn_schema` (DDL) makes it one that is called at every turn, and says what it then returns. With less
+    than `block` rows it makes nothing.
     """
 
     name: str
@@ -71,6 +72,7 @@ class Operator:
     window: Window | None = None
     settings: tuple[tuple[str, str], ...] = ()
     turn_schema: str | None = None
+    block: int = 0
 
     @property
     def keeps_dead_letters(self) -> bool:

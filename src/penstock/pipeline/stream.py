@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from penstock.pipeline.endpoints import SinkSpec, sink_mistake
@@ -38,15 +38,20 @@ class Stream:
         dead_letters: bool = False,
         stateful: bool = False,
         watermark: str | None = None,
+        block: int = 0,
     ) -> Stream:
         """The rows that `function` makes of these.
 
         `stateful`: it remembers rows between turns; `watermark`: the column it calls withWatermark on.
+        `block`: so many rows must be there before it makes anything, which policy batchit waits for.
         With `dead_letters`, rows whose column `dead_letter` (a reason) is not null are put aside.
         """
         settings = Operator(
             name, "operator", (self.name,), function, parallelism, fuse, dead_letters, stateful, watermark
         )
+        if block < 0:
+            self.pipeline.refuse("operator", name, f"block must be 0 rows or more, got {block}")
+        settings = replace(settings, block=block)
         return self.pipeline.add(settings)
 
     def window(

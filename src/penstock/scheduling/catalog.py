@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 
 from penstock.errors import PenstockError
 from penstock.scheduling.policies import (
+    BatchIt,
     Edf,
     Fifo,
     Llf,
@@ -19,6 +20,7 @@ from penstock.scheduling.policies import (
 )
 
 POLICIES: Mapping[str, Callable[[], Policy]] = {
+    "batchit": BatchIt,
     "edf": Edf,
     "fifo": Fifo,
     "llf": Llf,

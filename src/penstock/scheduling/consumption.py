@@ -1,4 +1,4 @@
-"""How many of its waiting rows a granted stage takes: the three rules of EdgeWise, section 4.2."""
+"""How many of its waiting rows a granted stage takes: the rules of EdgeWise, section 4.2, and the plan."""
 
 from __future__ import annotations
 
@@ -52,8 +52,17 @@ class AtMost:
         return min(stage.rows_waiting, self.limit)
 
 
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """Takes a batch as planned, or what there is of it; all that waits where no plan is known."""
+
+    def rows(self, stage: StageView) -> int:
+        planned = stage.planned_rows
+        return stage.rows_waiting if planned is None else min(stage.rows_waiting, planned)
+
+
 def parse_consumption(text: str) -> Consumption:
-    """Reads `all`, `half` or `at-most-N`.
+    """Reads `all`, `half`, `at-most-N` or `planned`.
 
     >>> parse_consumption("at-most-50")
     AtMost(limit=50)
@@ -62,9 +71,11 @@ def parse_consumption(text: str) -> Consumption:
         return All()
     if text == "half":
         return Half()
+    if text == "planned":
+        return Planned()
     if match := re.fullmatch(r"at-most-([0-9]+)", text):
         return AtMost(int(match[1]))
     raise ConsumptionError(
-        f"consumption must be 'all', 'half' or 'at-most-N', got {text!r}: "
+        f"consumption must be 'all', 'half', 'at-most-N' or 'planned', got {text!r}: "
         "a turn would not know how many rows to take"
     )

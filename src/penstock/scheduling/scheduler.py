@@ -18,20 +18,17 @@ from penstock.scheduling.laxity import (
     Start,
     cut_for_urgent,
     cut_to_grain,
-    pays_early,
     put_off_seconds,
     start_of,
     turn_seconds,
 )
-from penstock.scheduling.policies import ContextPolicy, Policy
+from penstock.scheduling.policies import BatchIt, ContextPolicy, Policy
+from penstock.scheduling.put_off import UNTIL_IT_PAYS, put_off
 from penstock.scheduling.stage_view import StageView
 
 _ALL = All()
 Entry = tuple[int, float, float, str, int]
 """How far it is put off, its priority, since when it waits, its name, and which of its versions it is."""
-NOT_PUT_OFF, IN_IDLE_SLOTS, UNTIL_IT_PAYS = range(3)
-AMPLE_SECONDS = 20.0
-"""A stage that need not start before then has much time."""
 
 
 @dataclass(slots=True)
@@ -153,14 +150,13 @@ class Scheduler:
         """Grants the next turn and takes its slots, or says why none is granted. Call it until it holds."""
         self._now = max(self._now, now)
         starved = self._starved(now)
-        view = starved or self._first()
+        must = starved or self._due(now)
+        view = must or self._first()
         if view is None:
             return Hold("no stage waits", now)
         later = view.ready_since + min(put_off_seconds(view), self._patience)
-        if starved is None and now < later and self._put_off(self._policy, view) == UNTIL_IT_PAYS:
-            reason = (
-                "its window is not complete, and a turn for so few rows now would cost more than it saves"
-            )
+        if must is None and now < later and put_off(self._policy, view, now) == UNTIL_IT_PAYS:
+            reason = "what it waits for is not complete, and a turn for so few rows now would be for nothing"
             return Hold(reason, now, view.name, until=later)
         free = self.free_slots
         needed = min(view.slots, self._slots)
@@ -275,29 +271,14 @@ class Scheduler:
         self._compact()
 
     def _entry(self, policy: Policy, view: StageView, version: int) -> Entry:
-        priority = policy.priority(view, max(self._now, view.ready_since))
+        now = max(self._now, view.ready_since)
+        priority = policy.priority(view, now)
         if priority != priority:
             raise SchedulingError(
                 view.name,
                 f"{policy} must give stage {view.name!r} a number, got nan: it has no place in line",
             )
-        return self._put_off(policy, view), priority, view.ready_since, view.name, version
-
-    def _put_off(self, policy: Policy, view: StageView) -> int:
-        """Work for a window that is not complete yet goes behind all other.
-
-        Where a turn for the few rows there are would be mostly fixed cost, such work waits a little for more,
-        and so does a stage with a target that leaves it much time.
-        """
-        if view.context is None or not isinstance(policy, ContextPolicy):
-            return NOT_PUT_OFF
-        pays = pays_early(view) or not view.trusted
-        if view.context.deferred:
-            return IN_IDLE_SLOTS if pays else UNTIL_IT_PAYS
-        spare = view.start_deadline - max(self._now, view.ready_since)
-        has_time = view.latency_seconds is not None and spare > AMPLE_SECONDS
-        has_time &= getattr(policy, "by_deadline", False) and not view.flush
-        return UNTIL_IT_PAYS if has_time and not pays else NOT_PUT_OFF
+        return put_off(policy, view, now), priority, view.ready_since, view.name, version
 
     def _first(self) -> StageView | None:
         while self._heap:
@@ -309,11 +290,21 @@ class Scheduler:
 
     def _starved(self, now: float) -> StageView | None:
         """The stage that has waited longest, if that is longer than patience lasts."""
-        while self._by_age and isinstance(self._policy, ContextPolicy):
+        while self._by_age and isinstance(self._policy, ContextPolicy | BatchIt):
             since, name, version = self._by_age[0]
             if self._is_current(name, version):
                 return self._waiting[name][1] if now - since >= self._patience else None
             heappop(self._by_age)
+        return None
+
+    def _due(self, now: float) -> StageView | None:
+        """Under a plan, the stage that must start soonest, if that is now: its batch need not be full."""
+        while self._by_start and isinstance(self._policy, BatchIt):
+            _, name, version = self._by_start[0]
+            if self._is_current(name, version):
+                view = self._waiting[name][1]
+                return view if start_of(view).by <= now and not view.blocked else None
+            heappop(self._by_start)
         return None
 
     def _compact(self) -> None:

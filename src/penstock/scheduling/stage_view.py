@@ -33,6 +33,8 @@ class StageView:
     A turn of n rows on its slots takes `fixed_seconds` + `row_seconds` * n, and must start by
     `start_deadline` to be in time. `rows_seen` is the largest turn it had of late, 0 before the first; costs
     learned from a few turns are not `trusted`.
+
+    `planned_rows` are those of a batch, None without a plan; with less than `block_rows` it makes nothing.
     """
 
     name: str
@@ -54,6 +56,8 @@ class StageView:
     start_deadline: float = inf
     rows_seen: int = 0
     trusted: bool = True
+    planned_rows: int | None = None
+    block_rows: int = 0
 
     def __post_init__(self) -> None:
         if self.slots < 1:
@@ -72,3 +76,19 @@ class StageView:
     def has_work(self) -> bool:
         """Whether a turn would do anything."""
         return self.rows_waiting > 0 or self.flush
+
+    @property
+    def fullness(self) -> float:
+        """Rows that wait, of a planned batch; 1 where no plan is known."""
+        return self.rows_waiting / self.planned_rows if self.planned_rows else 1.0
+
+    @property
+    def full(self) -> bool:
+        """Whether a whole batch waits, or a flush."""
+        return self.flush or (self.fullness >= 1.0 and self.rows_waiting >= self.block_rows)
+
+    @property
+    def blocked(self) -> bool:
+        """Whether the rows that wait make nothing yet: their block, or window, is not complete."""
+        deferred = self.context is not None and self.context.deferred
+        return not self.flush and (deferred or self.rows_waiting < self.block_rows)

@@ -109,6 +109,12 @@ class Books:
         with self._lock:
             self.latency.add_many((max(visible_at - time, 0.0), rows) for time, rows in arrivals.bins)
 
+    @property
+    def rows_offered(self) -> int:
+        """All rows that ever came."""
+        with self._lock:
+            return self._offered
+
     def figures(self, now: float) -> StageFigures:
         with self._lock:
             return self._meter.figures(now)

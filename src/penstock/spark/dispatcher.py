@@ -6,7 +6,7 @@ import heapq
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
@@ -65,6 +65,7 @@ class Dispatcher:
         self._order = count()
         self._timer_set = threading.Condition(self._lock)
         self._look_again_at = inf
+        self.planned: Mapping[str, int] = {}
         self._closed = False
         self._clockwork = threading.Thread(target=self._run_timers, name="penstock-timers", daemon=True)
         self._clockwork.start()
@@ -95,6 +96,15 @@ class Dispatcher:
             # Their contexts are still those of the old policy.
             for stage in tuple(self._stages.values()):
                 self._look_at(stage)
+            self._grant_all()
+
+    def put_in_force(self, planned: Mapping[str, int]) -> None:
+        """Rows of a batch by stage, from the next turn on."""
+        with self._scheduling():
+            before, self.planned = self.planned, dict(planned)
+            for stage in tuple(self._stages.values()):
+                if before.get(stage.name) != planned.get(stage.name):
+                    self._look_at(stage)
             self._grant_all()
 
     def add(self, stage: Schedulable) -> None:

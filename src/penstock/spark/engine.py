@@ -17,17 +17,20 @@ from penstock.pipeline.checks import FloorTable
 from penstock.pipeline.endpoints import SinkSpec
 from penstock.pipeline.latency import Duration, parse_positive
 from penstock.pipeline.pipeline import Pipeline
+from penstock.plan.triggers import parse_trigger
 from penstock.queues.owner import OwnerLock
 from penstock.scheduling.catalog import policy_named
-from penstock.scheduling.consumption import parse_consumption
+from penstock.scheduling.consumption import Planned, parse_consumption
 from penstock.scheduling.decisions import Decision
-from penstock.scheduling.policies import Policy
+from penstock.scheduling.policies import BatchIt, Policy
 from penstock.scheduling.scheduler import CutCount, Scheduler
 from penstock.spark.adopted import AdoptedQuery, adopted_pipeline
 from penstock.spark.dispatcher import Dispatcher
 from penstock.spark.feeders import wait_for
 from penstock.spark.kept_lines import KeptLines
 from penstock.spark.minutes import Minutes
+from penstock.spark.planning import Planner
+from penstock.spark.profiles import Profiles
 from penstock.spark.promise_watch import PromiseWatch, known_to_be_late
 from penstock.spark.query import queries_alive
 from penstock.spark.reports import (
@@ -53,6 +56,7 @@ log = logging.getLogger("penstock")
 FLOORS = FloorTable(direct=0.035, held=0.085)
 HOUSEKEEPING_SECONDS = 1.0
 STOP_SECONDS = 90.0
+KEEP_AFTER_TURNS = 100
 
 
 class Engine:
@@ -64,8 +68,12 @@ class Engine:
     gets no turn until the queue's consumers have caught up.
 
     A turn is cut to what is predicted to take a `grain`. Under policies that go by contexts (llf, edf, sjf,
-    token-share) a stage that has waited for `patience` goes before all that have waited less, so that none
-    starves.
+    token-share) and under batchit a stage that has waited for `patience` goes before all that have waited
+    less, so that none starves.
+
+    With consumption "planned", which goes with policy batchit, a turn takes a batch, its size planned from
+    measured costs, rates and targets. `planning` says when anew: "conditional" (rates or costs have left the
+    range the plan was made for), "product" (after every result) or a period such as "10s".
     """
 
     def __init__(
@@ -75,7 +83,8 @@ class Engine:
         state: str | Path | None = None,
         slots: int | None = None,
         policy: str | Policy = "llf",
-        consumption: str = "all",
+        consumption: str | None = None,
+        planning: str | None = None,
         grain: Duration = "1s",
         patience: Duration = "30s",
         fsync: bool = False,
@@ -84,7 +93,10 @@ class Engine:
     ):
         _check_state(state)
         chosen = policy_named(policy) if isinstance(policy, str) else policy
-        consumes = parse_consumption(consumption)
+        by_plan = isinstance(chosen, BatchIt)
+        consumes = parse_consumption(consumption or ("planned" if by_plan else "all"))
+        planned = by_plan or isinstance(consumes, Planned) or planning is not None
+        trigger = parse_trigger(planning or "conditional")
         self.spark = spark or build_session(cores=slots)
         if spark is not None:
             for warning in session_warnings(spark):
@@ -104,9 +116,21 @@ class Engine:
             grain_seconds=parse_positive(grain, "grain", "no turn would take a row"),
         )
         self._dispatcher = Dispatcher(scheduler, clock)
-        self._around = Surroundings(self.spark, self._dispatcher, self.state, fsync, queue_limit_bytes)
+        self._around = Surroundings(
+            self.spark,
+            self._dispatcher,
+            self.state,
+            fsync,
+            queue_limit_bytes,
+            profiles=Profiles(self.state / "profiles.json"),
+        )
+        self.planner = Planner(trigger, self._around.profiles, self._dispatcher) if planned else None
+        """Who plans the sizes of batches, if somebody does."""
         self._pipelines: dict[str, RunningPipeline] = {}
         self._told = 0.0
+        if self.planner is not None:
+            self._around.listeners.append(lambda record: self._turn_ended(record))
+        self._plans = KeptLines(self.state, "plans")
         self._decisions = KeptLines(self.state, "decisions")
         self._minutes = Minutes(KeptLines(self.state, "minutes"), pool, clock())
         self._promises = PromiseWatch(pool, self._around.profiles, clock())
@@ -163,7 +187,10 @@ class Engine:
 
     def cancel(self, name: str, *, forget: bool = False) -> None:
         """Ends a pipeline; `forget` removes its state too."""
-        self._running(name).stop(forget=forget)
+        running = self._running(name)
+        running.stop(forget=forget)
+        if forget:
+            self._around.profiles.forget(stage.name for stage in running.graph.stages)
         del self._pipelines[name]
 
     @property
@@ -274,12 +301,23 @@ class Engine:
             for running in self._all:
                 self._look_after(running, alive)
             self._around.profiles.refresh(running.graph for running in self._all)
+            self._look_at_plan()
             self._promises.look(self._dispatcher.clock(), self._all)
             self._keep_records()
         except Exception as error:
             log.warning("housekeeping failed and is tried again: %s", error)
         finally:
             self._dispatcher.at(self._dispatcher.clock() + HOUSEKEEPING_SECONDS, self._keep_house)
+
+    def _look_at_plan(self) -> None:
+        if self.planner is not None:
+            change = self.planner.look(self._dispatcher.clock(), self._all)
+            if change is not None:
+                self._plans.add([change.to_json()])
+
+    def _turn_ended(self, record: TurnRecord) -> None:
+        if self.planner is not None:
+            self.planner.turn_ended(record, self._all)
 
     def _look_after(self, running: RunningPipeline, alive: frozenset[str]) -> None:
         try:
@@ -299,6 +337,7 @@ class Engine:
                 self._decisions.add(each.to_json() for each in fresh)
             books = [stage.books for running in self._all for stage in tuple(running.stages)]
             self._minutes.look(self._dispatcher.clock(), books, last=last)
+            self._around.profiles.keep(after_turns=1 if last else KEEP_AFTER_TURNS)
         except OSError as error:
             log.warning("decisions and figures could not be kept: %s", error)
 

@@ -1,33 +1,66 @@
-"""What the stages of one engine have been learned to cost, for the policies that go by it."""
+"""What the stages of one engine have been learned to cost, for the policies and plans that go by it."""
 
 from __future__ import annotations
 
+import json
+import logging
 import threading
 from collections.abc import Iterable
+from pathlib import Path
 
 from penstock.measure.chain import steepness
 from penstock.measure.profiles import Profiler, StageProfile
 from penstock.measure.turns import TurnRecord
+from penstock.queues.disk import Disk
 from penstock.stages.stage import StageGraph
+
+log = logging.getLogger("penstock")
 
 
 class Profiles:
     """Profiles of all stages by name; every method may be called from any thread.
 
     Reading takes no lock: it is done at every look at a stage, and finds what was last put there whole.
+    With a `file` they are kept between runs.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, file: Path | None = None) -> None:
         self._lock = threading.Lock()
+        self._file = file
         self._profilers: dict[str, Profiler] = {}
         self._known: dict[str, StageProfile] = {}
         self._steepness: dict[str, float] = {}
+        self._fresh = 0
+        self._load()
+
+    def _load(self) -> None:
+        if self._file is None or not self._file.exists():
+            return
+        try:
+            stored = json.loads(self._file.read_text())
+            self._profilers = {name: Profiler.from_json(each) for name, each in stored.items()}
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+            log.warning("%s could not be read, costs are learned anew: %s", self._file, error)
+            self._profilers = {}
+        for name, profiler in self._profilers.items():
+            if (profile := profiler.profile) is not None:
+                self._known[name] = profile
+
+    def keep(self, after_turns: int = 1) -> None:
+        """Writes what is known to the file, where there is one, if so many turns were learned since."""
+        if self._file is None or self._fresh < after_turns:
+            return
+        with self._lock:
+            self._fresh = 0
+            stored = {name: profiler.to_json() for name, profiler in self._profilers.items()}
+        Disk(False).replace(self._file, json.dumps(stored).encode())
 
     def learn(self, record: TurnRecord, rows_out: int) -> None:
         """Takes in a turn that let `rows_out` rows out, dead letters aside."""
         with self._lock:
             profiler = self._profilers.setdefault(record.stage, Profiler())
             profiler.learn(record, rows_out)
+            self._fresh += 1
             profile = profiler.profile
             if profile is not None:
                 self._known[record.stage] = profile
@@ -41,7 +74,7 @@ class Profiles:
         return self._steepness.get(stage, 0.0)
 
     def refresh(self, graphs: Iterable[StageGraph]) -> None:
-        """Computes the steepness of the stages of these pipelines, and forgets all other stages.
+        """Computes the steepness of the stages of these pipelines.
 
         Rows that go round a loop count as gone at the end of a round.
         """
@@ -51,8 +84,12 @@ class Profiles:
             for stage in graph.stages
         }
         with self._lock:
-            for name in self._profilers.keys() - readers.keys():
-                del self._profilers[name]
-                self._known.pop(name, None)
-            known = dict(self._known)
+            known = {name: profile for name, profile in self._known.items() if name in readers}
         self._steepness = steepness(readers, known)
+
+    def forget(self, names: Iterable[str]) -> None:
+        """These stages never come back."""
+        with self._lock:
+            for name in names:
+                self._profilers.pop(name, None)
+                self._known.pop(name, None)

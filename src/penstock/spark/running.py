@@ -127,6 +127,7 @@ class RunningPipeline:
                 depth=stage.depth,
                 tenant=self.pipeline.tenant.name,
                 share=self._share,
+                block_rows=stage.block_rows,
             )
             place.folder.mkdir(parents=True, exist_ok=True)
             self.stages.append(compiler.compile(stage, place))

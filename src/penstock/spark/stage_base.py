@@ -50,6 +50,7 @@ class Place:
     depth: int = 0
     tenant: str = ""
     share: float | None = None
+    block_rows: int = 0
 
 
 @dataclass(frozen=True)
@@ -216,6 +217,8 @@ class StageBase:
             steepness=self.place.profiles.steepness_of(self.name),
             rows_seen=profile.most_rows if profile else 0,
             trusted=profile is not None and profile.trusted,
+            planned_rows=self.place.dispatcher.planned.get(self.name),
+            block_rows=self.place.block_rows,
             **self.line.figures(waiting, self.now, profile, grain),
         )
 

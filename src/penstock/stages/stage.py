@@ -49,6 +49,11 @@ class Stage:
         return any(operator.stateful for operator in self.operators)
 
     @property
+    def block_rows(self) -> int:
+        """Rows without which its first operator makes nothing."""
+        return self.operators[0].block if self.operators else 0
+
+    @property
     def turn_kind(self) -> Literal["direct", "held"]:
         """The kind of turn its declared operators ask for."""
         return "held" if self.stateful else "direct"

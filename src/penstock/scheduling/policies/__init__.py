@@ -1,5 +1,6 @@
 """Policies: one file each, all behind `Policy`."""
 
+from penstock.scheduling.policies.batchit import BatchIt
 from penstock.scheduling.policies.context_policy import ContextPolicy
 from penstock.scheduling.policies.fifo import Fifo
 from penstock.scheduling.policies.llf import Edf, Llf, Sjf
@@ -11,6 +12,7 @@ from penstock.scheduling.policies.random import Random
 from penstock.scheduling.policies.token_share import TokenShare
 
 __all__ = [
+    "BatchIt",
     "ContextPolicy",
     "Edf",
     "Fifo",

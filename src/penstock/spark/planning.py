@@ -1,0 +1,207 @@
+"""Where plans meet the engine: measured rates and costs in, batch sizes out, each with its reason."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections import deque
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from penstock.measure.rates import Rate, RateMeter
+from penstock.measure.turns import TurnRecord
+from penstock.plan import BatchPlan, PlanError, PlanStage, Pool, Product, Workflow, plan_batches, shortage_of
+from penstock.plan.triggers import EveryProduct, Situation, Trigger
+from penstock.spark.dispatcher import Dispatcher
+from penstock.spark.profiles import Profiles
+from penstock.spark.running import RunningPipeline
+from penstock.stages.stage import StageGraph
+
+log = logging.getLogger("penstock")
+
+KEPT_PLANS = 1_000
+SHORTAGE_SECONDS = 30.0
+"""Between two looks at how much is short: they take many plans."""
+RESERVE = 0.1
+
+
+@dataclass(frozen=True)
+class PlanChange:
+    """A plan that was put in force, when and why."""
+
+    at: float
+    reason: str
+    plan: BatchPlan
+    shortage: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "at": self.at,
+            "reason": self.reason,
+            "rows": dict(self.plan.rows),
+            "delays": dict(self.plan.delays),
+            "busy_slots": self.plan.busy_slots,
+            "holds": self.plan.holds,
+            "shortage": self.shortage,
+        }
+
+
+class Planner:
+    """Looks at rates and costs now and then, and plans anew when the trigger says so."""
+
+    def __init__(
+        self, trigger: Trigger, profiles: Profiles, dispatcher: Dispatcher, reserve: float = RESERVE
+    ):
+        self.trigger = trigger
+        self.planning_seconds = 0.0
+        """Time spent so far: looking and planning."""
+        self.changes: deque[PlanChange] = deque(maxlen=KEPT_PLANS)
+        self.made = 0
+        self._profiles = profiles
+        self._dispatcher = dispatcher
+        self._reserve = reserve
+        self._meters: dict[str, RateMeter] = {}
+        self._rates: dict[str, Rate] = {}
+        self._products = 0
+        self._in_force: BatchPlan | None = None
+        self._planned_at = 0.0
+        self._planned_seconds: dict[str, float] = {}
+        self._short_at = float("-inf")
+        self._lock = threading.Lock()
+
+    @property
+    def plan(self) -> BatchPlan | None:
+        """The plan in force."""
+        return self._in_force
+
+    def turn_ended(self, record: TurnRecord, pipelines: Iterable[RunningPipeline]) -> None:
+        """A turn has ended; one that brought rows to a sink made a product."""
+        running = [each for each in pipelines if each.name == record.pipeline]
+        makes = record.rows_out > 0 and any(
+            stage.sink is not None and stage.name == record.stage
+            for each in running
+            for stage in each.graph.stages
+        )
+        if makes:
+            self._products += 1
+            if isinstance(self.trigger, EveryProduct):
+                self.look(self._dispatcher.clock(), pipelines)
+
+    def look(self, now: float, pipelines: Iterable[RunningPipeline]) -> PlanChange | None:
+        """Measures, and plans where that is due; the change, if there is one."""
+        began = time.perf_counter()
+        with self._lock:
+            change = self._look(now, tuple(pipelines))
+            self.planning_seconds += time.perf_counter() - began
+        if change is not None:
+            self._dispatcher.put_in_force(change.plan.rows)
+            log.info("planned: %s", change.reason)
+            if change.shortage:
+                log.warning("%s", change.shortage)
+        return change
+
+    def _look(self, now: float, pipelines: tuple[RunningPipeline, ...]) -> PlanChange | None:
+        self._measure(now, pipelines)
+        workflow = workflow_of([each.graph for each in pipelines if each.stages], self._profiles, self._rates)
+        if not workflow.stages:
+            return None
+        reason = self._reason(now, workflow)
+        if not reason:
+            return None
+        pool = Pool(self._dispatcher.slots, self._reserve)
+        try:
+            plan = plan_batches(workflow, pool)
+        except PlanError as error:
+            log.warning("no plan could be made: %s", error)
+            return None
+        self.made += 1
+        self._in_force, self._planned_at, self._products = plan, now, 0
+        self._planned_seconds = _turn_seconds(workflow, plan)
+        change = PlanChange(now, reason, plan, self._shortage(now, workflow, pool, plan))
+        self.changes.append(change)
+        return change
+
+    def _measure(self, now: float, pipelines: Iterable[RunningPipeline]) -> None:
+        stages = {stage.name: stage for each in pipelines for stage in tuple(each.stages)}
+        for name, stage in stages.items():
+            offered = stage.books.rows_offered
+            meter = self._meters.setdefault(name, RateMeter(0.0, stage.books.started_at))
+            self._rates[name] = meter.look(offered, now)
+        for name in self._meters.keys() - stages.keys():
+            del self._meters[name]
+            self._rates.pop(name, None)
+
+    def _reason(self, now: float, workflow: Workflow) -> str:
+        rates = {stage.name: stage.rows_per_second for stage in workflow.stages if stage.rows_per_second > 0}
+        if self._in_force is None:
+            return "the first plan" if rates else ""
+        if fresh := [name for name in workflow.places if name not in self._in_force.rates]:
+            return f"the cost of {fresh[0]} is known now"
+        situation = Situation(
+            now,
+            self._planned_at,
+            {name: self._in_force.rates[name] for name in rates if name in self._in_force.rates},
+            self._rates,
+            self._planned_seconds,
+            _turn_seconds(workflow, self._in_force),
+            self._products,
+        )
+        return self.trigger.due(situation)
+
+    def _shortage(self, now: float, workflow: Workflow, pool: Pool, plan: BatchPlan) -> str:
+        if plan.holds or now - self._short_at < SHORTAGE_SECONDS:
+            return ""
+        self._short_at = now
+        return shortage_of(workflow, pool, plan).told()
+
+
+def workflow_of(graphs: Iterable[StageGraph], profiles: Profiles, rates: Mapping[str, Rate]) -> Workflow:
+    """What is known of these pipelines, as a plan needs it; stages that had no turn yet are left out."""
+    stages: list[PlanStage] = []
+    products: list[Product] = []
+    for graph in graphs:
+        above: dict[str, list[str]] = {stage.name: [] for stage in graph.stages}
+        for stage in graph.stages:
+            for below in graph.below(stage, loops=False):
+                above[below.name].append(stage.name)
+        for stage in graph.stages:
+            profile = profiles.of(stage.name)
+            if profile is None:
+                continue
+            fed = {
+                name: known.selectivity
+                for name in above[stage.name]
+                if (known := profiles.of(name)) is not None
+            }
+            # Rows from outside are those that a stage reads from a source, or from one not known yet.
+            outside = 0.0 if fed else _planned_rate(rates.get(stage.name))
+            stages.append(
+                PlanStage(
+                    stage.name,
+                    profile.fixed_seconds,
+                    profile.row_seconds,
+                    fed,
+                    rows_per_second=outside,
+                    slots=stage.parallelism,
+                    block_rows=stage.block_rows,
+                )
+            )
+            if stage.sink is not None and stage.sink.latency_seconds is not None:
+                products.append(
+                    Product(f"{graph.pipeline}.{stage.sink.name}", stage.name, stage.sink.latency_seconds)
+                )
+    return Workflow(tuple(stages), tuple(products))
+
+
+def _planned_rate(rate: Rate | None) -> float:
+    return 0.0 if rate is None else max(rate.quick, rate.steady)
+
+
+def _turn_seconds(workflow: Workflow, plan: BatchPlan) -> dict[str, float]:
+    return {
+        stage.name: stage.turn_seconds(plan.rows[stage.name])
+        for stage in workflow.stages
+        if stage.name in plan.rows
+    }

@@ -1,0 +1,99 @@
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+
+import pytest
+
+from penstock.errors import PenstockError
+from penstock.measure.rates import Rate, RateMeter
+from penstock.plan.triggers import Conditional, Every, EveryProduct, Situation, parse_trigger, tuned_seconds
+
+STEADY = Situation(
+    now=100.0,
+    planned_at=95.0,
+    planned_rates={"read": 100.0},
+    rates={"read": Rate(100.0, 100.0)},
+    planned_seconds={"read": 0.1},
+    seconds={"read": 0.11},
+)
+
+
+def test_rates_within_the_range_need_no_plan() -> None:
+    assert Conditional().due(STEADY) == ""
+    assert Conditional().due(replace(STEADY, rates={"read": Rate(149.0, 80.0)})) == ""
+
+
+def test_more_rows_count_at_once_and_fewer_after_a_while() -> None:
+    more = replace(STEADY, rates={"read": Rate(160.0, 110.0)})
+    assert Conditional().due(more) == "160 rows/s come to read, planned for 100"
+    assert Conditional().due(replace(STEADY, rates={"read": Rate(20.0, 90.0)})) == ""
+    fewer = replace(STEADY, rates={"read": Rate(50.0, 60.0)})
+    assert Conditional().due(fewer) == "only 60 rows/s come to read, planned for 100"
+
+
+def test_a_few_rows_more_of_hardly_any_mean_nothing() -> None:
+    few = replace(STEADY, planned_rates={"read": 0.1}, rates={"read": Rate(0.4, 0.1)})
+    assert Conditional().due(few) == ""
+
+
+def test_costs_that_have_changed_need_a_plan() -> None:
+    slower = replace(STEADY, seconds={"read": 0.2})
+    assert Conditional().due(slower) == "a turn of read takes 0.20 s, planned with 0.10"
+    assert Conditional().due(replace(STEADY, seconds={})) == ""
+
+
+def test_products_and_periods() -> None:
+    assert EveryProduct().due(STEADY) == ""
+    assert EveryProduct().due(replace(STEADY, products=1)) == "a product was made"
+    assert Every(10.0).due(STEADY) == ""
+    assert Every(5.0).due(STEADY) == "5 s have passed"
+
+
+@pytest.mark.parametrize(
+    ("text", "trigger"), [("conditional", Conditional()), ("product", EveryProduct()), ("1m", Every(60.0))]
+)
+def test_triggers_are_read_from_text(text: str, trigger: object) -> None:
+    assert parse_trigger(text) == trigger
+
+
+def test_a_trigger_that_is_none_is_refused() -> None:
+    with pytest.raises(PenstockError) as error:
+        parse_trigger("sometimes")
+    assert str(error.value) == (
+        "planning must be 'conditional', 'product' or a period such as '10s', got 'sometimes': "
+        "nobody would know when to plan"
+    )
+
+
+def test_a_steady_load_is_planned_seldom_and_a_changing_one_often() -> None:
+    rng = random.Random(1)
+    steady = [100 + rng.gauss(0, 10) for _ in range(3600)]
+    changing = [100.0 if second // 15 % 2 else 300.0 for second in range(3600)]
+    assert tuned_seconds(steady) == 600.0
+    # Ten seconds see the change in two periods of three; a minute would not see it at all.
+    assert tuned_seconds(changing[:200]) < 10.0
+
+
+def test_a_burst_of_rows_is_planned_for_once() -> None:
+    """Rows that come in bursts of 4 s of 20 lead to few plans: the first bursts widen the range."""
+    meter, planned, plans, count = RateMeter(0.0, 0.0), 0.0, 0, 0.0
+    for second in range(1, 3601):
+        count += 180.0 if second % 20 < 4 else 80.0
+        rate = meter.look(count, float(second))
+        situation = Situation(second, 0.0, {"read": planned}, {"read": rate}, {}, {})
+        if Conditional().due(situation):
+            planned, plans = max(rate.quick, rate.steady), plans + 1
+    assert 1 <= plans <= 3
+
+
+def test_three_times_the_rows_are_seen_within_three_seconds() -> None:
+    meter, count = RateMeter(0.0, 0.0), 0.0
+    for second in range(1, 61):
+        count += 100.0
+        rate = meter.look(count, float(second))
+    assert rate == Rate(pytest.approx(100.0), pytest.approx(100.0))
+    for second in range(61, 64):
+        count += 300.0
+        rate = meter.look(count, float(second))
+    assert rate.quick > 150.0

@@ -1,0 +1,104 @@
+"""Full batches by deadline, then the fullest; a block is waited for, a deadline is not."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from penstock.scheduling.check import check_policy
+from penstock.scheduling.consumption import Planned
+from penstock.scheduling.contexts import PriorityContext
+from penstock.scheduling.decisions import Grant, Hold
+from penstock.scheduling.policies import BatchIt
+from penstock.scheduling.scheduler import Scheduler
+from penstock.scheduling.stage_view import StageView
+
+
+def view(
+    name: str, rows: int, arrival: float, target: float | None, planned: int | None, **more: object
+) -> StageView:
+    made = StageView(name, "p", rows, arrival, arrival, latency_seconds=target, planned_rows=planned)
+    return replace(made, **more)  # type: ignore[arg-type]
+
+
+def order(*views: StageView, now: float) -> list[str]:
+    scheduler = Scheduler(BatchIt(), 1, Planned(), patience_seconds=30.0)
+    for each in views:
+        scheduler.wait(each)
+    found = []
+    while isinstance(decision := scheduler.next(now), Grant):
+        found.append(decision.stage)
+        scheduler.finished(decision.stage, now)
+    return found
+
+
+def test_it_is_a_policy() -> None:
+    check_policy(BatchIt())
+
+
+def test_full_batches_go_by_their_deadline_before_all_that_are_not() -> None:
+    early = view("early", 50, 10.0, 2.0, 50)
+    late = view("late", 500, 9.0, 30.0, 50)
+    fullest = view("fullest", 45, 9.0, 30.0, 50)
+    few = view("few", 3, 8.0, 30.0, 50)
+    assert order(few, fullest, late, early, now=10.1) == ["early", "late", "fullest", "few"]
+
+
+def test_a_batch_that_must_start_now_goes_as_if_it_were_full() -> None:
+    full = view("full", 50, 10.0, 5.0, 50, start_deadline=14.0)
+    lull = view("lull", 3, 9.6, 0.5, 50, start_deadline=10.0)
+    assert order(full, lull, now=9.7) == ["full", "lull"]
+    assert order(full, lull, now=9.95) == ["lull", "full"]
+
+
+def test_a_turn_takes_the_batch_that_was_planned_or_what_there_is() -> None:
+    scheduler = Scheduler(BatchIt(), 3, Planned())
+    for each in (view("a", 500, 10.0, 2.0, 50), view("b", 5, 10.0, 2.0, 50), view("c", 70, 10.0, 2.0, None)):
+        scheduler.wait(each)
+    granted = {
+        decision.stage: decision.rows for _ in range(3) if isinstance(decision := scheduler.next(10.0), Grant)
+    }
+    assert granted == {"a": 50, "b": 5, "c": 70}
+
+
+def test_a_block_that_is_not_complete_waits_though_slots_are_idle() -> None:
+    scheduler = Scheduler(BatchIt(), 1, Planned(), patience_seconds=30.0)
+    scheduler.wait(view("block", 10, 10.0, 5.0, 5, block_rows=15))
+    held = scheduler.next(10.1)
+    assert isinstance(held, Hold)
+    assert held.until == 12.0
+    scheduler.wait(view("block", 15, 10.0, 5.0, 5, block_rows=15))
+    assert isinstance(scheduler.next(10.2), Grant)
+
+
+def test_a_window_that_is_not_complete_waits_too() -> None:
+    deferred = PriorityContext("m", 0.0, 14.0, 0.0, 12.0, 5.0, True)
+    open_window = view("window", 10, 10.0, 5.0, 50, context=deferred)
+    assert order(open_window, now=10.1) == []
+    assert order(view("window", 60, 10.0, 5.0, 50, context=deferred), now=10.1) == ["window"]
+    assert order(open_window, now=12.1) == ["window"]
+
+
+def test_a_flush_is_due_as_it_is() -> None:
+    flush = view("flush", 0, 10.0, 5.0, 50, flush=True)
+    assert order(flush, view("few", 10, 9.0, 1.0, 50), now=10.0) == ["flush", "few"]
+
+
+def test_nothing_starves() -> None:
+    scheduler = Scheduler(BatchIt(), 1, Planned(), patience_seconds=30.0)
+    scheduler.wait(view("few", 1, 10.0, None, 50))
+    for turn in range(40):
+        now = 10.0 + turn
+        scheduler.wait(view("full", 50, now, 1.0, 50))
+        decision = scheduler.next(now)
+        assert isinstance(decision, Grant)
+        scheduler.finished(decision.stage, now)
+        if decision.stage == "few":
+            break
+    assert now == 40.0
+
+
+def test_reasons_tell_how_full_a_batch_was() -> None:
+    policy = BatchIt()
+    assert policy.reason(view("a", 50, 0.0, 1.0, 50)) == "batch of 50 full, earliest deadline"
+    assert policy.reason(view("a", 20, 0.0, 1.0, 50)) == "no batch is full, 40% of 50 is the most"
+    assert policy.reason(view("a", 20, 0.0, 1.0, None)) == "no plan for it yet, earliest deadline"
