@@ -36,6 +36,7 @@ COMMANDS = (
     Command("graph", "penstock.cli.graph", "show the stages and queues of the pipelines of a Python file"),
     Command("explain", "penstock.cli.explain", "tell why stages were granted their turns or had to wait"),
     Command("calibrate", "penstock.cli.calibrate", "find latency targets: twice the p95 at half load"),
+    Command("profile", "penstock.cli.profile", "measure what turns of different sizes cost, by stage"),
     Command("resume", "penstock.cli.resume", "go on with a pipeline that an error had stopped"),
     Command("bench", "penstock.cli.bench", "measure, side by side with plain Spark"),
     Command("test", "penstock.cli.test", "check style and types and run all tests", passes_on=True),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
@@ -57,6 +57,7 @@ FLOORS = FloorTable(direct=0.035, held=0.085)
 HOUSEKEEPING_SECONDS = 1.0
 STOP_SECONDS = 90.0
 KEEP_AFTER_TURNS = 100
+PROFILES = "profiles.json"
 
 
 class Engine:
@@ -122,7 +123,7 @@ class Engine:
             self.state,
             fsync,
             queue_limit_bytes,
-            profiles=Profiles(self.state / "profiles.json"),
+            profiles=Profiles(self.state / PROFILES),
         )
         self.planner = Planner(trigger, self._around.profiles, self._dispatcher) if planned else None
         """Who plans the sizes of batches, if somebody does."""
@@ -259,6 +260,14 @@ class Engine:
         """Goes on under another policy, another consumption, or both, from the next turn on."""
         chosen = policy_named(policy) if isinstance(policy, str) else policy
         self._dispatcher.reschedule(chosen, parse_consumption(consumption) if consumption else None)
+
+    def fix_batches(self, rows: Mapping[str, int]) -> None:
+        """Lets turns of these stages take so many rows, until the next plan; for consumption "planned"."""
+        self._dispatcher.put_in_force(rows)
+
+    def keep_profiles(self, state: Path) -> None:
+        """Lets engines on another state directory know what the stages of this one cost."""
+        self._around.profiles.keep_in(state / PROFILES)
 
     def decisions(self, stage: str | None = None, n: int = 100) -> tuple[Decision, ...]:
         """The last grants and holds, with their reasons."""

@@ -31,17 +31,8 @@ class Profiles:
         self._known: dict[str, StageProfile] = {}
         self._steepness: dict[str, float] = {}
         self._fresh = 0
-        self._load()
-
-    def _load(self) -> None:
-        if self._file is None or not self._file.exists():
-            return
-        try:
-            stored = json.loads(self._file.read_text())
-            self._profilers = {name: Profiler.from_json(each) for name, each in stored.items()}
-        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-            log.warning("%s could not be read, costs are learned anew: %s", self._file, error)
-            self._profilers = {}
+        if file is not None:
+            self._profilers = _read(file)
         for name, profiler in self._profilers.items():
             if (profile := profiler.profile) is not None:
                 self._known[name] = profile
@@ -50,10 +41,15 @@ class Profiles:
         """Writes what is known to the file, where there is one, if so many turns were learned since."""
         if self._file is None or self._fresh < after_turns:
             return
+        self._fresh = 0
+        self.keep_in(self._file)
+
+    def keep_in(self, file: Path) -> None:
+        """Writes what is known there, beside what is known there of other stages."""
         with self._lock:
-            self._fresh = 0
-            stored = {name: profiler.to_json() for name, profiler in self._profilers.items()}
-        Disk(False).replace(self._file, json.dumps(stored).encode())
+            own = {name: profiler.to_json() for name, profiler in self._profilers.items()}
+        others = {} if file == self._file else {name: each.to_json() for name, each in _read(file).items()}
+        Disk(False).replace(file, json.dumps(others | own).encode())
 
     def learn(self, record: TurnRecord, rows_out: int) -> None:
         """Takes in a turn that let `rows_out` rows out, dead letters aside."""
@@ -93,3 +89,15 @@ class Profiles:
             for name in names:
                 self._profilers.pop(name, None)
                 self._known.pop(name, None)
+
+
+def _read(file: Path) -> dict[str, Profiler]:
+    """What a file keeps; nothing where there is none, or one that cannot be read."""
+    if not file.exists():
+        return {}
+    try:
+        stored = json.loads(file.read_text())
+        return {name: Profiler.from_json(each) for name, each in stored.items()}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        log.warning("%s could not be read, costs are learned anew: %s", file, error)
+        return {}
