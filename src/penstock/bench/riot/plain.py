@@ -66,9 +66,12 @@ class Folder:
 class PlainStage:
     """A stage as a query of its own that runs whenever it finds rows."""
 
-    def __init__(self, stage: Stage, frame: DataFrame, folder: Path, output: Folder | None):
+    def __init__(
+        self, stage: Stage, frame: DataFrame, folder: Path, output: Folder | None, trigger: str | None = None
+    ):
         self.stage = stage
         self._frame = frame
+        self._trigger = trigger
         self._folder = folder
         folder.mkdir(parents=True)
         self._output = output
@@ -84,6 +87,8 @@ class PlainStage:
         # A pool of its own in Spark's FAIR scheduler: the query's thread takes it over from this one.
         self._frame.sparkSession.sparkContext.setLocalProperty("spark.scheduler.pool", self.stage.name)
         writer = self._frame.writeStream.foreachBatch(self._on_batch).queryName(self.stage.name)
+        if self._trigger is not None:
+            writer = writer.trigger(processingTime=self._trigger)
         self._query = writer.option("checkpointLocation", str(self._folder / "checkpoint")).start()
 
     def _on_batch(self, frame: DataFrame, batch: int) -> None:
@@ -105,6 +110,10 @@ class PlainStage:
             table, _ = split_table(table)
         self._output.put(table)
         return int(table.num_rows)
+
+    def stop(self) -> None:
+        if self._query is not None:
+            self._query.stop()
 
     @property
     def error(self) -> str:
@@ -148,11 +157,17 @@ class PlainStage:
 
 
 class PlainQueries:
-    """All stages of a graph as queries, joined by directories."""
+    """All stages of a graph as queries, joined by directories; `trigger` is how often each looks for rows."""
 
     def __init__(
-        self, session: SparkSession, graph: StageGraph, schemas: Mapping[str, StructType], folder: Path
+        self,
+        session: SparkSession,
+        graph: StageGraph,
+        schemas: Mapping[str, StructType],
+        folder: Path,
+        trigger: str | None = None,
     ):
+        self._trigger = trigger
         self.folders = {name: Folder(folder / "queues" / name) for name in graph.queues}
         for each in self.folders.values():
             each.path.mkdir(parents=True)
@@ -163,14 +178,14 @@ class PlainQueries:
     def _stage(self, stage: Stage, folder: Path) -> PlainStage:
         frame = build(stage, {queue: self._read(queue) for queue in stage.inputs})
         if stage.output is None:
-            return PlainStage(stage, frame, folder, None)
+            return PlainStage(stage, frame, folder, None, self._trigger)
         from pyspark.sql.types import StructType
 
         schema = frame.schema if stage.at_turn is None else EachTurn.of(stage).schema
         self._schemas[stage.output] = StructType(
             [each for each in schema.fields if each.name not in (DEAD_LETTER, RAW)]
         )
-        return PlainStage(stage, frame, folder, self.folders[stage.output])
+        return PlainStage(stage, frame, folder, self.folders[stage.output], self._trigger)
 
     def _read(self, queue: str) -> DataFrame:
         # In one task, as the turns of Penstock; never forgetting a file for its age.
@@ -180,6 +195,10 @@ class PlainQueries:
     def start(self) -> None:
         for each in self.stages:
             each.start()
+
+    def stop(self) -> None:
+        for each in self.stages:
+            each.stop()
 
     def turns(self) -> list[TurnRecord]:
         return [turn for each in self.stages for turn in each.turns()]
