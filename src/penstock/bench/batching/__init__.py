@@ -1,0 +1,1 @@
+"""How planned batches and the privacy operators are measured."""
