@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 import math
-from collections import defaultdict
+import struct
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, time, timedelta
@@ -59,6 +62,20 @@ class Checked:
                 found.append((row["at"], (before, building), row["subject"]))
         return found
 
+    def flow(self, size: timedelta, buildings_each: int) -> dict[datetime, dict[str, int]]:
+        """Subjects that came into each building, by the window's start, before noise.
+
+        Each counts once in a building, and in those it came to most often, the first by name among equals.
+        """
+        came: dict[tuple[datetime, str], Counter[str]] = defaultdict(Counter)
+        for at, (_, building), subject in self.moves():
+            came[floor_time(at, size), subject][building] += 1
+        found: dict[datetime, dict[str, int]] = defaultdict(lambda: defaultdict(int))
+        for (start, _), times in came.items():
+            for building in sorted(times, key=lambda name: (-times[name], name))[:buildings_each]:
+                found[start][building] += 1
+        return {start: dict(each) for start, each in found.items()}
+
     def occupancy(self, size: timedelta) -> dict[datetime, dict[str, int]]:
         """Different subjects in each building, by the window's start."""
         seen: dict[datetime, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
@@ -101,6 +118,18 @@ def floor_time(at: datetime, step: timedelta) -> datetime:
     """
     epoch = datetime(1970, 1, 1, tzinfo=UTC)
     return epoch + (at - epoch) // step * step
+
+
+def pseudonym(key: bytes, product: str, subject: str) -> str:
+    """What a subject is called in a product under a key of the ring, without periods."""
+
+    def mac(secret: bytes, text: bytes) -> bytes:
+        return hmac.digest(secret, text, hashlib.sha256)
+
+    own, purpose = mac(key, b"penstock pseudonyms 1"), product.encode()
+    return mac(
+        own, struct.pack(f">i{len(purpose)}sq", len(purpose), purpose, -(2**63)) + subject.encode()
+    ).hex()
 
 
 def noise_bound(scale: float, values: int) -> float:

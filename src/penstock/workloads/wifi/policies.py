@@ -10,7 +10,12 @@ from penstock.workloads.wifi.associations import CAMPUS
 from penstock.workloads.wifi.campus import Campus
 from penstock.workloads.wifi.sharing import PRODUCTS, Product
 
-HOURS: Sequence[tuple[str, str]] = (("08:00", "18:00"), ("07:30", "09:30"), ("12:00", "16:00"), ("20:00", "06:00"))
+HOURS: Sequence[tuple[str, str]] = (
+    ("08:00", "18:00"),
+    ("07:30", "09:30"),
+    ("12:00", "16:00"),
+    ("20:00", "06:00"),
+)
 WITH_HOURS = 0.3
 WITH_OTHER_PURPOSE = 0.05
 EXPOSED_SHARE = 0.01
