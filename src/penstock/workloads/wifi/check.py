@@ -34,7 +34,7 @@ class Checked:
     def exposure(self, within: timedelta = timedelta(minutes=15)) -> list[Row]:
         """Those who came to an access point after somebody exposed: subject, ap, at, exposed_at."""
         last: dict[str, datetime] = {}
-        found = []
+        found: list[Row] = []
         for row in self._shared("exposure"):
             if row["subject"] in self.exposed:
                 last[row["ap"]] = row["at"]

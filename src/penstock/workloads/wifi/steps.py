@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from penstock.operators.riot.rows import Transform
@@ -26,14 +27,14 @@ def contacts(exposed: Collection[str], *, within: Duration = "15m") -> Transform
     """
     from pyspark.sql import functions as F
 
-    length = F.expr(f"INTERVAL '{parse_positive(within, 'time', 'nobody was ever there'):.6f}' SECOND")
+    length = timedelta(seconds=parse_positive(within, "time since", "nobody would ever be warned"))
 
     def step(state: Fields, row: Fields) -> dict[str, Column]:
         later = F.greatest(state.exposed_at, row.at)  # nulls are passed over
         return {"exposed_at": F.when(row.exposed, later).otherwise(state.exposed_at)}
 
     def is_contact(state: Fields, row: Fields) -> Column:
-        return ~row.exposed & state.exposed_at.between(row.at - length, row.at)
+        return ~row.exposed & state.exposed_at.between(row.at - F.lit(length), row.at)
 
     def apply(rows: DataFrame) -> DataFrame:
         start = {"exposed_at": F.lit(None).cast("timestamp")}
