@@ -189,7 +189,7 @@ def flow_errors(site: Site) -> list[int]:
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize(("fused", "most", "drain_every"), [(False, 200, 2), (True, 90, 3), (True, 720, 1)])
+@pytest.mark.parametrize(("fused", "most", "drain_every"), [(False, 200, 2), (True, 120, 4)])
 def test_every_product_is_that_of_the_plain_computation(
     spark: SparkSession, engine: EngineFactory, site: Site, fused: bool, most: int, drain_every: int
 ) -> None:
