@@ -76,7 +76,7 @@ def test_columns_that_cannot_be_generalised_are_refused(spark: SparkSession) -> 
 
 
 def test_steps_and_places_that_say_nothing_are_refused() -> None:
-    with pytest.raises(DurationError, match="step of a generalised time must be positive, got 0 s"):
+    with pytest.raises(DurationError, match="step of a generalised time must be positive, got 0 ms"):
         generalise_time("at", "0s")
     with pytest.raises(ColumnError, match="places must not be empty"):
         generalise_place("place", {})

@@ -152,5 +152,5 @@ def test_what_cannot_be_a_pseudonym_is_refused(spark: SparkSession) -> None:
         pseudonymise("mac", keys, period="1d")(rows)
     with pytest.raises(ColumnError, match="into must name a new column, got 'at', which is there"):
         pseudonymise("mac", keys, into="at")(rows.drop("at").withColumnRenamed("list", "at"))
-    with pytest.raises(DurationError, match="period of pseudonyms must be positive, got 0 s"):
+    with pytest.raises(DurationError, match="period of pseudonyms must be positive, got 0 ms"):
         pseudonymise("mac", keys, period="0s")

@@ -74,7 +74,8 @@ def test_plans_and_what_is_sent_to_tasks_have_no_key(spark: SparkSession, keys: 
     assert "pseudonymise(" in shown.getvalue()
     place = keys.place(spark)
     seal, hide = java.penstock.Encrypt(place, "mac"), java.penstock.Pseudonym(place, "mac", 0, False)
-    assert seal.call(b"x") and hide.call(b"x", None)
+    assert seal.call(b"x")
+    assert hide.call(b"x", None)
     for function in (seal, hide, java.penstock.Decrypt(place, "mac")):
         sent = bytes(java.org.apache.commons.lang3.SerializationUtils.serialize(function))
         assert len(sent) > 100
