@@ -40,17 +40,22 @@ def replacing(rows: DataFrame, column: str, into: str | None, operator: str) -> 
     return column if into is None else into
 
 
+def is_time(rows: DataFrame, name: str) -> bool:
+    """Whether there is such a column, and it is a TIMESTAMP."""
+    from pyspark.sql.types import TimestampType
+
+    return name in rows.columns and isinstance(rows.schema[name].dataType, TimestampType)
+
+
 def time_of(rows: DataFrame, name: str, operator: str) -> Column:
     """Microseconds since 1970 of a TIMESTAMP column."""
     from pyspark.sql import functions as F
-    from pyspark.sql.types import TimestampType
 
     column = existing(rows, name, operator)
-    kind = rows.schema[name].dataType
-    if not isinstance(kind, TimestampType):
+    if not is_time(rows, name):
+        kind = rows.schema[name].dataType.simpleString().upper()
         raise ColumnError(
-            f"{operator}: column {name!r} must be a TIMESTAMP, got {kind.simpleString().upper()}: "
-            "its moments are not known"
+            f"{operator}: column {name!r} must be a TIMESTAMP, got {kind}: its moments are not known"
         )
     return F.unix_micros(column)
 

@@ -57,7 +57,7 @@ def hand_over(session: SparkSession, kind: str, name: str, text: str) -> str | N
 
 
 def ring_text(function: Callable[[], Any]) -> str:
-    """The ring that a function returns, as text; of its exceptions, which may quote keys, only the type is told."""
+    """The ring that a function returns, as text. Its exceptions may quote keys: only their type is told."""
     try:
         ring = function()
     except Exception as error:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from penstock.operators.privacy.columns import bytes_of, replacing, time_of
+from penstock.operators.privacy.columns import bytes_of, is_time, replacing, time_of
 from penstock.operators.privacy.keys import Keys
 from penstock.operators.riot.rows import Transform
 from penstock.operators.riot.shared_text import called_each_time
@@ -38,7 +38,7 @@ def pseudonymise(
 
         session, operator = rows.sparkSession, "pseudonymise"
         value = bytes_of(rows, column, operator)
-        has_time = period is not None or at in rows.columns
+        has_time = period is not None or is_time(rows, at)
         time = time_of(rows, at, operator) if has_time else F.lit(None).cast("bigint")
         target = replacing(rows, column, into, operator)
         function = jvm(session).penstock.Pseudonym(

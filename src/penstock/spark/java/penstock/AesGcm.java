@@ -18,11 +18,13 @@ final class AesGcm {
   private static final SecureRandom RANDOM = new SecureRandom();
   private static final ThreadLocal MINE = new ThreadLocal();
 
-  private final Cipher cipher = Cipher.getInstance("AES/GCM/NoPadding");
+  private final Cipher cipher;
   private final byte[] nonces = new byte[NONCES_AT_ONCE * NONCE_BYTES];
   private int used = nonces.length;
 
-  private AesGcm() throws GeneralSecurityException {}
+  private AesGcm() throws GeneralSecurityException {
+    cipher = Cipher.getInstance("AES/GCM/NoPadding");
+  }
 
   /** This thread's own. */
   static AesGcm mine() throws GeneralSecurityException {

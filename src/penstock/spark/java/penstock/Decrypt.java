@@ -23,11 +23,10 @@ public class Decrypt implements UDF1 {
 
   private byte[] open(String text) throws GeneralSecurityException {
     byte[] sealed = bytes(text);
-    int length = sealed.length > 1 && sealed[0] == AesGcm.VERSION ? sealed[1] : 0;
-    if (length < 1 || sealed.length < 2 + length) {
+    if (sealed.length < 2 || sealed[0] != AesGcm.VERSION || sealed[1] < 1 || sealed.length < 2 + sealed[1]) {
       return refused("is no encrypted value");
     }
-    String id = new String(sealed, 2, length, StandardCharsets.UTF_8);
+    String id = new String(sealed, 2, (int) sealed[1], StandardCharsets.UTF_8);
     KeyRing.Key key = keys.ring().find(id);
     if (key == null) {
       // Quoted without what could break a line or a log: the id is not authenticated yet.

@@ -55,7 +55,7 @@ public final class KeyRing {
   private final Key current;
 
   private KeyRing(JsonNode ring) {
-    Iterator given = ring.path("keys").fields();
+    Iterator given = part(ring, "keys").fields();
     while (given.hasNext()) {
       Map.Entry entry = (Map.Entry) given.next();
       add((String) entry.getKey(), (JsonNode) entry.getValue());
@@ -63,11 +63,11 @@ public final class KeyRing {
     if (keys.isEmpty()) {
       throw new KeyProblem("a ring must have at least one key under \"keys\"");
     }
-    current = named(ring.path("current"), "\"current\" must name one of the keys");
-    if (ring.has("from") && !ring.path("from").isObject()) {
+    current = named(part(ring, "current"), "\"current\" must name one of the keys");
+    if (ring.has("from") && !part(ring, "from").isObject()) {
       throw new KeyProblem("\"from\" must give moments to keys by their ids");
     }
-    Iterator moments = ring.path("from").fields();
+    Iterator moments = part(ring, "from").fields();
     while (moments.hasNext()) {
       Map.Entry entry = (Map.Entry) moments.next();
       Key key = named(new TextNode((String) entry.getKey()), "\"from\" must name keys of the ring");
@@ -103,6 +103,11 @@ public final class KeyRing {
 
   public String toString() {
     return "KeyRing of " + keys.size() + " keys";
+  }
+
+  /** The compiler would take the result for the interface that JsonNode implements. */
+  private static JsonNode part(JsonNode ring, String name) {
+    return (JsonNode) ring.path(name);
   }
 
   private static JsonNode tree(String text) {
