@@ -7,7 +7,7 @@ import random
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,7 +31,7 @@ from penstock.workloads.wifi import (
     policies_of,
     wifi,
 )
-from penstock.workloads.wifi.associations import ARROW, BEGIN
+from penstock.workloads.wifi.associations import ARROW
 from penstock.workloads.wifi.check import noise_bound, pseudonym
 
 if TYPE_CHECKING:
@@ -40,10 +40,13 @@ if TYPE_CHECKING:
 Row = dict[str, Any]
 CAMPUS = Campus(subjects=40, buildings=4, access_points=8)
 KEY = bytes(range(32))
+# Policies until 09:30 end in the middle.
+BEGIN = datetime(2020, 1, 6, 9, 29, 48, tzinfo=UTC)
 SECONDS, RATE = 24.0, 30.0
 POLICIES = policies_of(CAMPUS, seed=5)
 EXPOSED = exposed_subjects(CAMPUS, share=0.1)
-ROWS: list[Row] = [row for _, table in generate(RATE, SECONDS, campus=CAMPUS) for row in table.to_pylist()]
+ARRIVALS = generate(RATE, SECONDS, campus=CAMPUS, begin=BEGIN)
+ROWS: list[Row] = [row for _, table in ARRIVALS for row in table.to_pylist()]
 CHECKED = Checked(ROWS, POLICIES, CAMPUS.places, EXPOSED)
 # Noise of this epsilon is 0 but once in 10^10 draws.
 WITHOUT_NOISE = 50.0
@@ -51,7 +54,14 @@ SENTINEL = "last"
 
 
 def rules(epsilon: float = WITHOUT_NOISE) -> Rules:
-    return Rules(campus=CAMPUS, exposed=EXPOSED, contact="4s", flow_epsilon=epsilon, occupancy_k=4)
+    return Rules(
+        campus=CAMPUS,
+        exposed=EXPOSED,
+        contact="4s",
+        flow_epsilon=epsilon,
+        occupancy_k=4,
+        archive_time="7s",
+    )
 
 
 @dataclass
@@ -155,10 +165,11 @@ def check_rows(spark: SparkSession, site: Site) -> None:
     assert 0 < len(warned) < len(ROWS) / 2
     found = opened(spark, site, "concierge", "ap")
     assert found == hidden(CHECKED.concierge(), "concierge")
-    archive = hidden(CHECKED.archive(timedelta(minutes=15)), "archive")
+    archive = hidden(CHECKED.archive(timedelta(seconds=7)), "archive")
     stored = opened(spark, site, "archive", "mac")
     assert sorted(stored, key=str) == sorted(archive, key=str)
-    assert 0 < len(found) < len(archive) < len(ROWS)
+    assert 0 < len(found) < len(ROWS)
+    assert 0 < len(archive) < len(ROWS)
 
 
 def check_occupancy(site: Site, k: int = 4) -> None:
@@ -189,6 +200,7 @@ def flow_errors(site: Site) -> list[int]:
 
 
 @pytest.mark.spark
+@pytest.mark.slow
 @pytest.mark.parametrize(("fused", "most", "drain_every"), [(False, 200, 2), (True, 120, 4)])
 def test_every_product_is_that_of_the_plain_computation(
     spark: SparkSession, engine: EngineFactory, site: Site, fused: bool, most: int, drain_every: int
@@ -209,6 +221,7 @@ def test_every_product_is_that_of_the_plain_computation(
 
 
 @pytest.mark.spark
+@pytest.mark.slow
 def test_a_restart_in_the_middle_changes_no_product(
     spark: SparkSession, engine: EngineFactory, site: Site
 ) -> None:

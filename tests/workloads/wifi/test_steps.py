@@ -72,4 +72,4 @@ def test_moves_pass_over_rows_without_a_building_and_tell_where_from(spark: Spar
 def test_a_time_since_that_warns_nobody_is_refused() -> None:
     with pytest.raises(PenstockError) as error:
         contacts(set(), within="0s")
-    assert str(error.value) == "time since must be positive, got 0 s: nobody would ever be warned"
+    assert str(error.value) == "time since must be positive, got 0 ms: nobody would ever be warned"
