@@ -60,8 +60,7 @@ def test_every_pseudonym_agrees_with_pythons_hmac(
 ) -> None:
     place = keys_of_a.place(spark)
     function = jvm(spark).penstock.Pseudonym(place, purpose, days * DAY_MICROS, True)
-    at_java = jvm(spark).java.lang.Long.valueOf(at)
-    assert function.call(value, at_java) == expected("a", purpose, value, at // (days * DAY_MICROS))
+    assert function.call(value, at) == expected("a", purpose, value, at // (days * DAY_MICROS))
 
 
 keys_of_a = keys_of("a")

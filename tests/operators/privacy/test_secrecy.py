@@ -108,6 +108,33 @@ def test_checkpoints_and_written_rows_have_no_key(spark: SparkSession, keys: Key
     )
 
 
+def test_spark_event_log_has_no_key(spark: SparkSession, keys: Keys, tmp_path: Path) -> None:
+    java, context = jvm(spark), spark.sparkContext._jsc.sc()
+    events = tmp_path / "events"
+    events.mkdir()
+    conf = context.conf().clone().set("spark.eventLog.compress", "false")
+    listener = java.org.apache.spark.scheduler.EventLoggingListener(
+        "app",
+        java.scala.Option.empty(),
+        java.java.net.URI(events.as_uri()),
+        conf,
+        context.hadoopConfiguration(),
+    )
+    listener.start()
+    context.addSparkListener(listener)
+    try:
+        rows = spark.createDataFrame([(mac,) for mac in MACS], "mac STRING")
+        for operator in operators(keys):
+            rows = operator(rows)
+        rows.collect()
+        context.listenerBus().waitUntilEmpty()
+    finally:
+        context.removeSparkListener(listener)
+        listener.stop()
+    assert b"encrypt(" in b"".join(path.read_bytes() for path in events.rglob("*") if path.is_file())
+    assert found_below(events) == []
+
+
 def test_pythons_logs_have_no_key_also_at_their_most_talkative(
     spark: SparkSession, keys: Keys, caplog: pytest.LogCaptureFixture
 ) -> None:

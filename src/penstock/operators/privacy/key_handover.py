@@ -12,6 +12,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("penstock")
 # What any pipe holds without a reader.
 LIMIT_BYTES = 16_000
+FUNCTION = "function"
 _RING = '{"current": id, "keys": {id: 32 bytes}} or one key of 32 bytes'
 _asked: dict[str, Any] = {}
 _asked_lock = threading.Lock()
@@ -66,7 +68,7 @@ def ring_text(function: Callable[[], Any]) -> str:
             "there is nothing to encrypt with"
         ) from None
     if isinstance(ring, str | bytes):
-        return _text_of(ring)
+        return str(_text_of(ring))
     if not isinstance(ring, Mapping) or not isinstance(ring.get("keys"), Mapping):
         raise KeysError(
             f"keys: the function must return {_RING}, got another {type(ring).__name__}: "
@@ -85,41 +87,55 @@ def _text_of(key: Any) -> Any:
     return base64.b64encode(key).decode() if isinstance(key, bytes) else key
 
 
-def ask_again(
-    session: SparkSession, kind: str, name: str, function: Callable[[], Any], refresh_seconds: float
-) -> None:
-    """Asks the function after each refresh, in a thread of its own that ends with the session."""
-    context = session.sparkContext
-    with _asked_lock:
-        if _asked.get(name) is context:
-            return
-        _asked[name] = context
+@dataclass(frozen=True)
+class Asker:
+    """Asks a function for its ring again and again, in a thread of its own that ends with the session."""
 
-    def ask() -> None:
-        before = b""
-        while _asked.get(name) is context:
-            time.sleep(refresh_seconds)
+    session: SparkSession
+    name: str
+    function: Callable[[], Any]
+    refresh_seconds: float
+
+    def start(self) -> None:
+        """Hands over a first ring; a function that is being asked already gets no second thread."""
+        text = ring_text(self.function)
+        problem = hand_over(self.session, FUNCTION, self.name, text)
+        if problem is not None:
+            raise KeysError(problem)
+        context = self.session.sparkContext
+        with _asked_lock:
+            if _asked.get(self.name) is context:
+                return
+            _asked[self.name] = context
+        digest = _digest(text)
+        threading.Thread(target=self._run, args=(digest,), name="penstock keys", daemon=True).start()
+
+    def _run(self, digest: bytes) -> None:
+        context = self.session.sparkContext
+        while _asked.get(self.name) is context:
+            time.sleep(self.refresh_seconds)
             if context._jsc is None:
                 return
-            before = _ask_once(session, kind, name, function, before)
+            digest = self._ask(digest)
 
-    threading.Thread(target=ask, name="penstock keys", daemon=True).start()
+    def _ask(self, before: bytes) -> bytes:
+        """Hands over what the function returns where its digest is not `before`; it may fail at any time."""
+        try:
+            text = ring_text(self.function)
+            if _digest(text) == before:
+                return before
+            problem = hand_over(self.session, FUNCTION, self.name, text)
+        except KeysError as error:
+            problem = str(error)
+        except Exception as error:
+            problem = f"keys: they could not be handed over: {type(error).__name__}"
+        if problem is None:
+            return _digest(text)
+        # Not where the session is just ending.
+        if self.session.sparkContext._jsc is not None:
+            log.warning("%s; the last good ring stays in use", problem)
+        return before
 
 
-def _ask_once(
-    session: SparkSession, kind: str, name: str, function: Callable[[], Any], before: bytes
-) -> bytes:
-    """Hands over what the function returns where its digest is not `before`; a ring is kept if it fails."""
-    try:
-        text = ring_text(function)
-        digest = hashlib.sha256(text.encode()).digest()
-        problem = hand_over(session, kind, name, text) if digest != before else None
-    except KeysError as error:
-        problem, digest = str(error), b""
-    except Exception as error:
-        # The session may be ending; else it is told again at the next time.
-        problem, digest = f"keys: they could not be handed over: {type(error).__name__}", b""
-    if problem is not None and session.sparkContext._jsc is not None:
-        log.warning("%s; the last good ring stays in use", problem)
-        return b""
-    return digest
+def _digest(text: str) -> bytes:
+    return hashlib.sha256(text.encode()).digest()

@@ -12,14 +12,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from penstock.operators.privacy.key_handover import KeysError, ask_again, hand_over, ring_text
+from penstock.operators.privacy.key_handover import FUNCTION, Asker, KeysError, hand_over
 from penstock.pipeline.latency import Duration, parse_positive
 from penstock.spark.jvm import jvm
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_VARIABLE, _FILE, _FUNCTION = "environment variable", "file", "function"
+_VARIABLE, _FILE = "environment variable", "file"
 _NAME_OF_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
@@ -74,7 +74,7 @@ class Keys:
                 f"keys: from_callable must be given a function, got a {type(function).__name__}: "
                 "it could not be asked again"
             )
-        return cls(_FUNCTION, uuid.uuid4().hex, _refresh_seconds(refresh), function)
+        return cls(FUNCTION, uuid.uuid4().hex, _refresh_seconds(refresh), function)
 
     def place(self, session: SparkSession) -> Any:
         """What Java functions carry to find the ring; in local mode it has been read once, as a check."""
@@ -95,11 +95,10 @@ class Keys:
                 "keys: from_callable must be used in local mode, got a session with executors of their own: "
                 "they could not ask the function. Use from_file or from_env"
             )
-        _check(hand_over(session, self.kind, self.name, ring_text(self.function)))
-        ask_again(session, self.kind, self.name, self.function, self.refresh_seconds)
+        Asker(session, self.name, self.function, self.refresh_seconds).start()
 
     def __repr__(self) -> str:
-        if self.kind == _FUNCTION:
+        if self.kind == FUNCTION:
             return "Keys.from_callable(...)"
         return f"Keys.{'from_env' if self.kind == _VARIABLE else 'from_file'}({self.name!r})"
 

@@ -42,7 +42,7 @@ public class Pseudonym implements UDF2 {
     if (value == null || needsTime && micros == null) {
       return null;
     }
-    long at = needsTime ? ((Long) micros).longValue() : 0;
+    long at = needsTime ? ((Number) micros).longValue() : 0;
     long period = periodMicros > 0 ? Math.floorDiv(at, periodMicros) : Long.MIN_VALUE;
     Mac mac = mac(ring.isTimed() ? ring.at(at) : ring.current());
     mac.update(ByteBuffer.allocate(4).putInt(purpose.length).array());
