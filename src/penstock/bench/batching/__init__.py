@@ -1,0 +1,1 @@
+"""Planned batches and privacy operators, measured."""
