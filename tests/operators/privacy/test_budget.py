@@ -56,7 +56,7 @@ def test_values_of_a_release_that_was_not_charged_are_refused(budget: Budget) ->
     assert budget.released("r1") is None
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(some.lists(some.tuples(some.sets(some.sampled_from("abcd")), some.integers(1, 70)), max_size=12))
 def test_no_sequence_of_charges_exceeds_a_budget_or_refuses_what_it_covers(
     tmp_path_factory: pytest.TempPathFactory, charges: list[tuple[set[str], int]]
@@ -72,7 +72,7 @@ def test_no_sequence_of_charges_exceeds_a_budget_or_refuses_what_it_covers(
 
 def test_a_budget_written_with_decimals_pays_for_itself(tmp_path: Path) -> None:
     """0.29 * 1e9 is a little less than 290,000,000 in binary."""
-    for hundredths in range(1, 100):
+    for hundredths in (1, 7, 28, 29, 57, 58, 99):
         epsilon = hundredths / 100
         charge = Budget(tmp_path / f"ledger{hundredths}", epsilon).charge("r", "flow", ["ann"], epsilon)
         assert charge.admitted == {"ann"}
