@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from penstock import Spool, sources
 
@@ -43,6 +45,12 @@ def table(rows: Sequence[Row]) -> pa.Table:
 
 def frame(spark: SparkSession, rows: Sequence[Row]) -> DataFrame:
     return spark.createDataFrame(table(rows))
+
+
+def written(folder: Path) -> list[Row]:
+    """The rows of a Parquet sink."""
+    files = [path for path in folder.glob("*.parquet") if not path.name.startswith(".")]
+    return [row for file in sorted(files) for row in pq.read_table(file).to_pylist()]
 
 
 def from_spool(spool: Spool) -> sources.FromSpool:

@@ -49,12 +49,10 @@ def test_only_what_a_policy_names_is_allowed(spark: SparkSession, policies: Poli
     assert passed(spark, policies, rows) == []
 
 
-@pytest.mark.parametrize("variant", ["Ann", "ann ", " ann", "ann\n", "a\u0301nn", "*", "ann\x00greeting"])
-def test_another_spelling_of_a_subject_is_another_subject(
-    spark: SparkSession, policies: PolicyTable, variant: str
-) -> None:
+def test_another_spelling_of_a_subject_is_another_subject(spark: SparkSession, policies: PolicyTable) -> None:
     policies.write([Policy("ann", "cafe", ["greeting"])])
-    assert passed(spark, policies, [seen(variant)]) == []
+    variants = ["Ann", "ann ", " ann", "ann\n", "a\u0301nn", "*", "ann\x00greeting"]
+    assert passed(spark, policies, [seen(each) for each in ("ann", *variants)]) == ["ann"]
     assert passed(spark, policies, [seen("ann")], consumer="cafe\x00greeting", purpose="x") == []
 
 
@@ -116,7 +114,7 @@ def allows(policy: Policy, row: Row) -> bool:
     return begin <= now < end if begin < end else (now >= begin or now < end)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_random_policies_allow_what_their_definition_says(
     spark: SparkSession, policies: PolicyTable, seed: int
 ) -> None:
@@ -145,7 +143,7 @@ BROKEN = {
     "no interval": '{"subject": "ann", "consumer": "cafe", "purposes": ["greeting"], "to": "00:00"}',
     "two in a line": '{"subject": "a", "consumer": "b", "purposes": ["c"]} {}',
     "no object": '["ann", "cafe", "greeting"]',
-    "no text at all": "\udcff\udc00",
+    "no text at all": "\udcff\udcfe",
 }
 
 

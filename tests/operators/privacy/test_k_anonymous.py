@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from tests.operators.privacy.people import BEGIN, Row, at, frame, from_spool, seen, table
+from tests.operators.privacy.people import BEGIN, Row, at, frame, from_spool, seen, table, written
 from tests.spark.conftest import EngineFactory, SpoolFactory
-from tests.spark.streams import Kept, folder_rows
+from tests.spark.streams import Kept
 
 from penstock import Pipeline, Spool, sinks
 from penstock.errors import PenstockError
@@ -192,4 +192,4 @@ def test_windows_stay_exact_over_restarts_and_however_turns_are_cut(
             source.append(table(rows[each : each + 25]))
         runs.drain()
         runs.stop()
-    assert shown(folder_rows(folder, "window")) == expected(rows, 3, until=59.8)
+    assert shown(written(folder)) == expected(rows, 3, until=59.8)

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as some
 
 from penstock.errors import PenstockError
@@ -30,7 +30,7 @@ def table(tmp_path: Path) -> PolicyTable:
     return PolicyTable(tmp_path / "policies.jsonl")
 
 
-@settings(max_examples=60)
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(some.lists(policies(), max_size=5))
 def test_policies_are_read_as_they_were_written(
     tmp_path_factory: pytest.TempPathFactory, written: list[Policy]
