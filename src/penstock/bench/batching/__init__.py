@@ -1,1 +1,1 @@
-"""How planned batches and the privacy operators are measured."""
+"""Planned batches and privacy operators, measured."""

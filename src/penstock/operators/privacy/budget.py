@@ -55,7 +55,7 @@ class Charge:
 
 @dataclass(frozen=True)
 class Budget:
-    """At most `epsilon` for each subject and product, for ever, over all pipelines and processes with this `path`.
+    """At most `epsilon` for each subject and product, for ever, over all processes that open this `path`.
 
     The ledger is an SQLite file on a disk of this machine (not a network share). It holds the subjects as
     they are given: who is to stay unknown gets a pseudonym before, one that does not change with time.

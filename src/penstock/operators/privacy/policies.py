@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -18,6 +19,7 @@ from penstock.queues.disk import Disk
 
 _REQUIRED = ("subject", "consumer", "purposes")
 _FIELDS = (*_REQUIRED, "from", "to")
+_TIME = re.compile("([01][0-9]|2[0-3]):[0-5][0-9]")
 _DISK = Disk(fsync=True)
 
 
@@ -114,13 +116,9 @@ def _distinct(found: Any) -> _Pairs:
 def _minute(given: str | time | None) -> str | None:
     if given is None:
         return None
-    try:
-        at = given if isinstance(given, time) else time.fromisoformat(given)
-        text = at.strftime("%H:%M")
-        if at == time.fromisoformat(text) and text == (given if isinstance(given, str) else text):
-            return text
-    except (ValueError, TypeError):
-        pass
+    at = given.isoformat().removesuffix(":00") if isinstance(given, time) else given
+    if isinstance(at, str) and _TIME.fullmatch(at):
+        return at
     raise PolicyError(f'a time of day must be "HH:MM", got {given!r}: it is not known when the policy holds')
 
 

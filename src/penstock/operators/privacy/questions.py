@@ -55,8 +55,8 @@ class Question:
         checked_epsilon(self.epsilon, f"epsilon of the product {self.product!r}")
         if not self.groups or len(set(self.groups)) < len(self.groups):
             raise PenstockError(
-                f"groups must be different texts, one or more, got {self.groups}: the groups of a release are "
-                "known beforehand, as one that is there only with somebody in it would tell so"
+                f"groups must be different texts, one or more, got {self.groups}: they are known "
+                "beforehand, as a group that is there only with somebody in it would tell so"
             )
         for name, limit in (("rows", self.rows), ("groups_each", self.groups_each)):
             if limit < 1:

@@ -55,7 +55,7 @@ public class PolicyFile {
     return consumer + '\u0000' + purpose;
   }
 
-  /** By use, then by subject: the intervals that are allowed, as minutes of the day. The file was looked at within `refresh`. */
+  /** By use, then by subject: the intervals allowed, as minutes of the day. They are not older than `refresh`. */
   public HashMap allowed(long refreshNanos) {
     HashMap now = allowed;
     return now == null || System.nanoTime() - lookedAt >= refreshNanos ? looked(refreshNanos) : now;
@@ -96,7 +96,7 @@ public class PolicyFile {
     for (int i = 0; i < lines.length; i++) {
       if (lines[i].trim().length() > 0) {
         try {
-          add(made, JSON.readTree(lines[i]));
+          add(made, (JsonNode) JSON.readTree(lines[i]));
         } catch (JsonProcessingException broken) {
           throw new IOException("line " + (i + 1) + ": " + broken.getOriginalMessage());
         } catch (RuntimeException wrong) {
@@ -114,17 +114,18 @@ public class PolicyFile {
       Object name = names.next();
       check(FIELDS.contains(name), "a policy has no field " + name);
     }
-    int[] intervals = intervals(minute(policy.get("from"), 0), minute(policy.get("to"), DAY));
-    JsonNode purposes = policy.get("purposes");
+    int from = minute((JsonNode) policy.get("from"), 0);
+    int[] intervals = intervals(from, minute((JsonNode) policy.get("to"), DAY));
+    JsonNode purposes = (JsonNode) policy.get("purposes");
     check(purposes != null && purposes.isArray(), "purposes must be a list");
     for (int i = 0; i < purposes.size(); i++) {
-      String use = use(text(policy.get("consumer")), text(purposes.get(i)));
+      String use = use(text((JsonNode) policy.get("consumer")), text((JsonNode) purposes.get(i)));
       HashMap subjects = (HashMap) made.get(use);
       if (subjects == null) {
         subjects = new HashMap();
         made.put(use, subjects);
       }
-      String subject = text(policy.get("subject"));
+      String subject = text((JsonNode) policy.get("subject"));
       subjects.put(subject, joined((int[]) subjects.get(subject), intervals));
     }
   }
