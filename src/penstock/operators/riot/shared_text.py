@@ -23,8 +23,22 @@ def once_per_jvm(session: SparkSession, kind: str, lines: Sequence[str]) -> Any:
 def called(session: SparkSession, function: Any, returns: str, *columns: Column) -> Column:
     """The Java function of these columns; `returns` is its type, as DDL."""
     from pyspark.sql import Column
+
+    arguments = [column._jc for column in columns]
+    return Column(jvm(session).penstock.FunctionOf.columns(function, _java_type(session, returns), arguments))
+
+
+def called_each_time(
+    session: SparkSession, name: str, function: Any, returns: str, *columns: Column
+) -> Column:
+    """As `called`, for a function of more than its arguments: called once a row, never in planning."""
+    from pyspark.sql import Column
+
+    kind, arguments = _java_type(session, returns), [column._jc for column in columns]
+    return Column(jvm(session).penstock.FunctionOf.varying(function, name, kind, arguments))
+
+
+def _java_type(session: SparkSession, ddl: str) -> Any:
     from pyspark.sql.types import DataType
 
-    kind = java_session(session).parseDataType(DataType.fromDDL(returns).json())
-    arguments = [column._jc for column in columns]
-    return Column(jvm(session).penstock.FunctionOf.columns(function, kind, arguments))
+    return java_session(session).parseDataType(DataType.fromDDL(ddl).json())
