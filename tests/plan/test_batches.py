@@ -95,6 +95,12 @@ def test_memory_bounds_the_batches() -> None:
     assert not plan_batches(workflow, Pool(1, most_rows=400)).fits
 
 
+def test_no_batch_is_larger_than_what_is_known_of_its_stage() -> None:
+    stages = (PlanStage("read", 0.05, 1e-6, rows_per_second=10_000.0, most_rows=300),)
+    plan = plan_batches(Workflow(stages, (Product("kept", "read", 30.0),)), Pool(1))
+    assert plan.rows == {"read": 300}
+
+
 def test_overload_gets_the_plan_that_violates_least() -> None:
     stages = (PlanStage("read", 0.05, 0.002, rows_per_second=1000.0),)
     workflow = Workflow(stages, (Product("kept", "read", 5.0),))

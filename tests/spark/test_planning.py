@@ -31,10 +31,12 @@ def test_a_plan_is_made_from_what_was_measured_and_put_in_force(
     runs: Engine = engine(policy="batchit")
     runs.submit(two_products(source, quick, slow))
     runs.on_turn(turns)
-    for start in range(0, 1500, 30):
-        source.append(table(ROWS[start : start + 30]))
     planner = runs.planner
     assert planner is not None
+    # Costs count after some turns.
+    for start in range(0, 1500, 250):
+        source.append(table(ROWS[start : start + 250]))
+        runs.drain()
     eventually(lambda: planner.plan is not None and len(planner.plan.rows) == 3)
     for start in range(1500, 3000, 30):
         source.append(table(ROWS[start : start + 30]))
@@ -57,20 +59,21 @@ def test_turns_take_the_planned_rows_also_under_another_policy(
     source, quick, slow, turns = spool(), Kept(), Kept(), Turns()
     runs: Engine = engine(policy="llf", consumption="planned", planning="1h")
     runs.submit(two_products(source, quick, slow))
-    source.append(table(ROWS[:10]))
     planner = runs.planner
     assert planner is not None
+    for start in range(0, 12, 2):
+        source.append(table(ROWS[start : start + 2]))
+        runs.drain()
     eventually(lambda: planner.plan is not None and len(planner.plan.rows) == 3)
-    runs.drain()
     runs.pause("p")
-    for start in range(10, 500, 49):
+    for start in range(12, 502, 49):
         source.append(table(ROWS[start : start + 49]))
     # The planner's own plan is not due for an hour.
     runs._dispatcher.put_in_force({"p.read": 70, "p.alert": 40})
     runs.on_turn(turns)
     runs.resume("p")
     runs.drain()
-    assert quick.column("id") == slow.column("id") == list(range(500))
+    assert quick.column("id") == slow.column("id") == list(range(502))
     assert {record.rows_in for record in turns.of("p.read")} == {70}
     assert max(record.rows_in for record in turns.of("p.alert")) <= 40
     assert sum(record.rows_in for record in turns.of("p.keep")) == 490
@@ -98,7 +101,7 @@ def test_after_every_product_a_plan_is_made(engine: EngineFactory, spool: SpoolF
     planner = runs.planner
     assert planner is not None
     assert planner.trigger == EveryProduct()
-    for start in range(0, 300, 30):
+    for start in range(0, 450, 30):
         source.append(table(ROWS[start : start + 30]))
         runs.drain()
     assert planner.made > 5

@@ -47,6 +47,10 @@ BENCHES: Mapping[str, Bench] = {
         "penstock.bench.tenants.bench",
         "urgent and bulky tenants on one pool: latency, shares and overhead, beside plain Spark",
     ),
+    "batching": Bench(
+        "penstock.bench.batching.bench",
+        "the Wi-Fi workflow with planned batches, beside fixed ones and plain Spark; privacy operators",
+    ),
 }
 
 

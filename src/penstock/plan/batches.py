@@ -19,8 +19,6 @@ from penstock.plan.workflow import Pool, Workflow
 
 GAMMA = 0.5
 """By how much Algorithm 2 reduces a batch."""
-MOST_ROWS = 1_000_000
-"""Of one batch."""
 NO_TARGET_SECONDS = 60.0
 """What a stage goes by that no target lies below."""
 SMALLEST, LARGEST, STEP = 0.004, 4.0, 1.3
@@ -89,8 +87,8 @@ class _Search:
         """Each stage with that share of its tightest target's input: all products are equally late."""
         workflow = self.model.workflow
         return [
-            _within(share * min(target, NO_TARGET_SECONDS) * rate)
-            for target, rate in zip(workflow.urgency, workflow.rates, strict=True)
+            _within(share * min(target, NO_TARGET_SECONDS) * rate, stage.most_rows)
+            for stage, target, rate in zip(workflow.stages, workflow.urgency, workflow.rates, strict=True)
         ]
 
     def reduce(self, gamma: float) -> None:
@@ -163,14 +161,17 @@ class _Search:
         batches = list(self.batches)
         for place in places:
             rows = batches[place]
-            batches[place] = _within(rows * factor if rows > 1 or factor < 1.0 else rows + 1)
+            batches[place] = self._bounded(place, rows * factor if rows > 1 or factor < 1.0 else rows + 1)
         return batches
 
     def _exchanged(self, one: int, other: int) -> list[int]:
         """More rows for one stage, fewer for the other: 6b holds both together."""
         batches = self._changed((one,), 1.25)
-        batches[other] = _within(0.6 * batches[other])
+        batches[other] = self._bounded(other, 0.6 * batches[other])
         return batches
+
+    def _bounded(self, place: int, rows: float) -> int:
+        return _within(rows, self.model.workflow.stages[place].most_rows)
 
     def offer(self, batches: list[int]) -> bool:
         """Keeps the batches if they are better than the best so far; whether they are."""
@@ -228,5 +229,5 @@ class _Search:
         )
 
 
-def _within(rows: float) -> int:
-    return max(1, min(MOST_ROWS, floor(rows)))
+def _within(rows: float, most: int) -> int:
+    return max(1, min(most, floor(rows)))

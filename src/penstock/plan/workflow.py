@@ -32,6 +32,8 @@ class PlanStage:
     loops: Mapping[str, float] = field(default_factory=dict)
     rows_per_second: float = 0.0
     slots: int = 1
+    most_rows: int = 1_000_000
+    """Of a batch: what larger ones would cost is not known."""
     block_rows: int = 0
     """beta_j of a blocking operator: without so many rows it makes nothing."""
     state_seconds: float = 0.0

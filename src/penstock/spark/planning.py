@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from penstock.measure.profiles import StageProfile
 from penstock.measure.rates import Rate, RateMeter
 from penstock.measure.turns import TurnRecord
 from penstock.plan import BatchPlan, PlanError, PlanStage, Pool, Product, Workflow, plan_batches, shortage_of
@@ -25,6 +26,9 @@ KEPT_PLANS = 1_000
 SHORTAGE_SECONDS = 30.0
 """Between two looks at how much is short: they take many plans."""
 RESERVE = 0.1
+BEYOND_SEEN = 4
+LEAST_KNOWN = 100
+"""Rows up to which a plan may go, whatever turns were seen; beyond, four times the largest."""
 
 
 @dataclass(frozen=True)
@@ -158,7 +162,7 @@ class Planner:
 
 
 def workflow_of(graphs: Iterable[StageGraph], profiles: Profiles, rates: Mapping[str, Rate]) -> Workflow:
-    """What is known of these pipelines, as a plan needs it; stages that had no turn yet are left out."""
+    """What is known of these pipelines, as a plan needs it; stages that had few turns yet are left out."""
     stages: list[PlanStage] = []
     products: list[Product] = []
     for graph in graphs:
@@ -167,13 +171,13 @@ def workflow_of(graphs: Iterable[StageGraph], profiles: Profiles, rates: Mapping
             for below in graph.below(stage, loops=False):
                 above[below.name].append(stage.name)
         for stage in graph.stages:
-            profile = profiles.of(stage.name)
+            profile = _trusted(profiles, stage.name)
             if profile is None:
                 continue
             fed = {
                 name: known.selectivity
                 for name in above[stage.name]
-                if (known := profiles.of(name)) is not None
+                if (known := _trusted(profiles, name)) is not None
             }
             # Rows from outside are those that a stage reads from a source, or from one not known yet.
             outside = 0.0 if fed else _planned_rate(rates.get(stage.name))
@@ -185,6 +189,7 @@ def workflow_of(graphs: Iterable[StageGraph], profiles: Profiles, rates: Mapping
                     fed,
                     rows_per_second=outside,
                     slots=stage.parallelism,
+                    most_rows=max(BEYOND_SEEN * profile.most_rows, LEAST_KNOWN),
                     block_rows=stage.block_rows,
                 )
             )
@@ -193,6 +198,12 @@ def workflow_of(graphs: Iterable[StageGraph], profiles: Profiles, rates: Mapping
                     Product(f"{graph.pipeline}.{stage.sink.name}", stage.name, stage.sink.latency_seconds)
                 )
     return Workflow(tuple(stages), tuple(products))
+
+
+def _trusted(profiles: Profiles, stage: str) -> StageProfile | None:
+    """What is known of a stage that had some turns: the first ones are cold, and tell nothing of the next."""
+    profile = profiles.of(stage)
+    return profile if profile is not None and profile.trusted else None
 
 
 def _planned_rate(rate: Rate | None) -> float:

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from penstock.operators.privacy.policies import Policy
 
+from penstock.operators.privacy.policies import Policy
 from penstock.workloads.wifi import PRODUCTS, Checked
 from penstock.workloads.wifi.check import floor_time, noise_bound
 

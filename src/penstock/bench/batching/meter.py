@@ -10,6 +10,7 @@ from math import inf, nan
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 
 class ProductMeter:
@@ -26,8 +27,8 @@ class ProductMeter:
         with self._lock:
             self._counts.append((now, table.num_rows))
             if "window" in table.column_names:
-                for window in table["window"].unique().to_pylist():
-                    self._windows.setdefault(window["end"].timestamp(), now)
+                for end in pc.struct_field(table["window"].combine_chunks(), "end").unique().to_pylist():
+                    self._windows.setdefault(end.timestamp(), now)
 
     @property
     def counts(self) -> list[tuple[float, int]]:

@@ -1,0 +1,180 @@
+"""`penstock bench batching`: the Wi-Fi workflow with planned batches, beside fixed ones and plain Spark."""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+from collections.abc import Callable, Mapping
+from contextlib import closing
+from functools import partial
+from pathlib import Path
+
+from penstock.bench.batching import plots
+from penstock.bench.batching.planning import planning_milliseconds
+from penstock.bench.batching.privacy import privacy_figures
+from penstock.bench.batching.runs import (
+    BATCHIT,
+    EDGEWISE,
+    IN_TIME,
+    LLF,
+    MICRO,
+    SIDES,
+    SINGLE,
+    Run,
+    Stand,
+    Times,
+    highest_rate,
+)
+from penstock.bench.result import BenchResult, BenchSettings, Plot, Table, at_least, at_most
+from penstock.bench.stats import single, summary
+
+FULL = Times(warmup=15.0, measured=45.0, heat=120.0)
+QUICK = Times(warmup=6.0, measured=12.0, heat=20.0)
+QUICK_RATE = 200.0
+FIRST_RATES = {"batchit": 200.0, "llf": 200.0, "edgewise": 200.0, "single": 4.0, "micro": 200.0}
+TRIGGERS = ("conditional", "product", "1s", "10s", "60s")
+STEADY_SECONDS = 180.0
+LEAST_RATE = 1.0
+
+Part = Callable[[Stand, BenchResult], None]
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--part", action="append", choices=tuple(PARTS), help="only these (default: all)")
+    parser.add_argument("--unfused", action="store_true", help="a stage for each operator, not each product")
+    parser.add_argument("--rate", type=float, metavar="ROWS", help="where the search for rates begins")
+    parser.add_argument("--warmup", type=float, metavar="S", help="seconds of warm-up of each run")
+    parser.add_argument("--measured", type=float, metavar="S", help="seconds measured of each run")
+
+
+def run(settings: BenchSettings) -> BenchResult:
+    """The parts one after the other; each kind of side in a JVM of its own, kept warm."""
+    result = BenchResult("batching")
+    usual = QUICK if settings.quick else FULL
+    times = Times(
+        settings.option("warmup") or usual.warmup, settings.option("measured") or usual.measured, usual.heat
+    )
+    unfused = bool(settings.option("unfused"))
+    with (
+        tempfile.TemporaryDirectory(prefix="penstock-batching-", ignore_cleanup_errors=True) as scratch,
+        closing(Stand(Path(scratch), times, settings.say, unfused=unfused)) as stand,
+    ):
+        first = settings.option("rate")
+        if settings.quick:
+            _quick(stand, result, first or QUICK_RATE)
+        else:
+            for name in settings.option("part") or PARTS:
+                settings.say(name)
+                PARTS[name](stand, result, first)
+        result.setup |= {
+            "times": vars(times),
+            "slots": 2,
+            "sides": {name: side.label for name, side in SIDES.items()},
+            "stages": "one for each operator" if unfused else "one for each product, three for flow",
+            "in_time": "mean over products of the share of results within target; a result that never came "
+            "is late",
+            "latency": "rows from their arrival; windows from the arrival of the first row after their end",
+            "held": f"a rate at which {IN_TIME:.1%} are in time, in steps of a quarter",
+        }
+    return result
+
+
+def rates(stand: Stand, result: BenchResult, first: float | None) -> None:
+    """The highest rate of each side (figure 5)."""
+    found = {
+        side.name: _highest(stand, side.name, first) for side in (BATCHIT, *EDGEWISE, SINGLE, *MICRO, LLF)
+    }
+    best_edgewise = max(found[side.name] for side in EDGEWISE)
+    best_micro = max(found[side.name] for side in MICRO)
+    own = found["batchit"]
+    for name, rival, mark in (
+        ("edgewise", best_edgewise, 1.5),
+        ("microbatch", best_micro, 2.0),
+        ("single", found["single"], 5.0),
+    ):
+        # A rival that holds no rate counts with the least that was tried.
+        result.put(f"rate_ratio_{name}", single(own / max(rival, LEAST_RATE)), at_least(mark))
+    for name, rate in found.items():
+        result.put(f"rate_{name.replace('-', '_').replace('.', '_')}", single(rate))
+    result.tables.append(_table("rates", stand.runs))
+    result.plots.append(Plot("rates", partial(plots.draw_rates, runs=list(stand.runs))))
+
+
+def _highest(stand: Stand, name: str, first: float | None) -> float:
+    begin = first or FIRST_RATES[name.split("-")[0]]
+    if name == "single":
+        begin = FIRST_RATES["single"]
+    return highest_rate(begin, lambda rate: stand.run(SIDES[name], rate).held, least=LEAST_RATE)
+
+
+def step(stand: Stand, result: BenchResult, first: float | None) -> None:
+    """Three times the rate and back: what is in time through it, and how often it is planned anew."""
+    low = (first or FIRST_RATES["batchit"]) / 2
+    long = stand.times.measured
+    parts = [(low, stand.times.warmup + long), (3 * low, long), (low, long)]
+    made = [stand.run(BATCHIT, low, rates=parts, seed=each) for each in (1, 2)]
+    result.put("in_time_step", summary([each.in_time for each in made]), at_least(0.97))
+    result.tables.append(_table("a step to three times the rate and back", made))
+
+
+def steady(stand: Stand, result: BenchResult, first: float | None) -> None:
+    """How often a steady load is planned anew, and what planning costs."""
+    rate = (first or FIRST_RATES["batchit"]) / 2
+    warmup = 2 * stand.times.warmup
+    made = stand.run(BATCHIT, rate, rates=[(rate, warmup + STEADY_SECONDS)], warmup=warmup)
+    hours = STEADY_SECONDS / 3600
+    result.put("replans_per_hour", single(made.told["plans_measured"] / hours), at_most(2.0))
+    share = made.told["planning_seconds"] / max(made.told["slot_seconds"], 1e-9)
+    result.put("adapt_overhead_share", single(share), at_most(0.01))
+    result.put("planning_ms", planning_milliseconds(stages=50), at_most(20.0))
+
+
+def triggers(stand: Stand, result: BenchResult, first: float | None) -> None:
+    """When to plan anew: what is late against the time spent on it (figure 6)."""
+    low = (first or FIRST_RATES["batchit"]) / 2
+    long = stand.times.measured
+    parts = [(low, stand.times.warmup + long), (3 * low, long), (low, long)]
+    made = {name: stand.run(BATCHIT, low, rates=parts, planning=name) for name in TRIGGERS}
+    for name, each in made.items():
+        result.put(f"late_{name}", single(1 - each.in_time))
+        result.put(f"planning_seconds_{name}", single(each.told["planning_seconds"]))
+    result.plots.append(Plot("triggers", partial(plots.draw_triggers, runs=made)))
+
+
+def privacy(stand: Stand, result: BenchResult, first: float | None) -> None:
+    """What the privacy operators promise, and what they cost."""
+    stand.close()
+    privacy_figures(result)
+
+
+PARTS: Mapping[str, Callable[[Stand, BenchResult, float | None], None]] = {
+    "rates": rates,
+    "step": step,
+    "steady": steady,
+    "triggers": triggers,
+    "privacy": privacy,
+}
+
+
+def _quick(stand: Stand, result: BenchResult, rate: float) -> None:
+    """One rate on three sides: shows that everything works."""
+    made = [stand.run(side, rate) for side in (BATCHIT, EDGEWISE[0])]
+    for each in made:
+        result.put(f"in_time_{each.side.replace('-', '_')}", single(each.in_time))
+    result.put("planning_ms", planning_milliseconds(stages=50), at_most(20.0))
+    result.tables.append(_table("rates", made))
+    result.plots.append(Plot("rates", partial(plots.draw_rates, runs=made)))
+
+
+def _table(title: str, runs: list[Run]) -> Table:
+    names = list(runs[0].products) if runs else []
+    rows = [
+        [
+            each.side,
+            f"{each.rate:,.0f}",
+            f"{each.in_time:.2%}",
+            *(f"{each.products[name]['in_time']:.1%} / {each.products[name]['p99']:.2f}" for name in names),
+        ]
+        for each in runs
+    ]
+    return Table(title, ["side", "rows/s", "in time", *(f"{name}, p99 s" for name in names)], rows)

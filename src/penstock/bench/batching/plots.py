@@ -1,0 +1,53 @@
+"""Pictures like figures 5 to 7 of BatchIT."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from penstock.bench.batching.runs import SIDES, Run
+from penstock.demo.plots import plain_axes
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+COLOURS = ("#0072B2", "#D55E00", "#E69F00", "#CC79A7", "#999999", "#56B4E9", "#009E73", "#F0E442", "#000000")
+
+
+def draw_rates(figure: Figure, runs: Sequence[Run]) -> None:
+    """The share in time against the rate of arrivals, for each side (figure 5)."""
+    axes = figure.subplots()
+    names = [name for name in SIDES if any(run.side == name for run in runs)]
+    for name, colour in zip(names, COLOURS, strict=False):
+        points = sorted((run.rate, 100 * run.in_time) for run in runs if run.side == name)
+        axes.plot(*zip(*points, strict=True), "o-", color=colour, label=SIDES[name].label, markersize=4)
+    plain_axes(axes, "results within their target")
+    axes.set_xscale("log")
+    axes.set_xlabel("rows per second")
+    axes.set_ylabel("mean over products, %")
+    axes.set_ylim(0, 103)
+    figure.legend(loc="outside lower center", ncols=2, frameon=False, fontsize=8)
+
+
+def draw_triggers(figure: Figure, runs: Mapping[str, Run]) -> None:
+    """What is late against the time spent on planning, for each trigger (figure 6)."""
+    axes = figure.subplots()
+    for (name, run), colour in zip(runs.items(), COLOURS, strict=False):
+        spent, late = run.told["planning_seconds"], 100 * (1 - run.in_time)
+        axes.plot([spent], [late], "o", color=colour)
+        axes.annotate(name, (spent, late), xytext=(6, 4), textcoords="offset points", fontsize=9)
+    plain_axes(axes, "when to plan anew")
+    axes.set_xlabel("seconds spent on planning")
+    axes.set_ylabel("late, % (mean over products)")
+    axes.set_ylim(bottom=0)
+
+
+def draw_resources(figure: Figure, by_slots: Mapping[int, float], by_reserve: Mapping[float, float]) -> None:
+    """The highest rate against workers and against epsilon (figure 7)."""
+    both = figure.subplots(1, 2)
+    for axes, found, label in zip(both, (by_slots, by_reserve), ("slots", "reserve (epsilon)"), strict=True):
+        axes.plot(list(found), list(found.values()), "o-", color=COLOURS[0])
+        plain_axes(axes, "")
+        axes.set_xlabel(label)
+        axes.set_ylim(bottom=0)
+    both[0].set_ylabel("highest rate in time, rows/s")

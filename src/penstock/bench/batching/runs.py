@@ -1,0 +1,151 @@
+"""Runs of the Wi-Fi workflow on one side, and the search for the highest rate that is in time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from penstock.bench.workers import Worker
+
+MODULE = "penstock.bench.batching.worker"
+IN_TIME = 0.999
+HEAT_RATE = 100.0
+
+
+@dataclass(frozen=True)
+class Side:
+    """A way to size and order batches; `ask` is what the worker is told."""
+
+    name: str
+    label: str
+    plain: bool
+    ask: Mapping[str, Any]
+
+
+def _ours(name: str, label: str, **ask: Any) -> Side:
+    return Side(name, label, False, ask)
+
+
+BATCHIT = _ours("batchit", "planned (BatchIT)", policy="batchit")
+SINGLE = _ours(
+    "single", "no batching: one row a turn, first come first served", policy="fifo", consumption="at-most-1"
+)
+EDGEWISE = tuple(
+    _ours(
+        f"edgewise-{n}",
+        f"longest queue, {'all' if n == 'all' else f'at most {n}'}",
+        policy="longest-queue",
+        consumption=rule,
+    )
+    for n, rule in (("50", "at-most-50"), ("500", "at-most-500"), ("5000", "at-most-5000"), ("all", "all"))
+)
+MICRO = tuple(
+    Side(f"micro-{seconds}", f"plain Spark, every {seconds} s", True, {"trigger": f"{seconds} seconds"})
+    for seconds in ("0.2", "1", "5")
+)
+LLF = _ours("llf", "least laxity, planned sizes", policy="llf", consumption="planned")
+SIDES = {each.name: each for each in (BATCHIT, *EDGEWISE, SINGLE, *MICRO, LLF)}
+
+
+@dataclass(frozen=True)
+class Run:
+    """What one rate on one side showed."""
+
+    side: str
+    rate: float
+    in_time: float
+    """The mean over products of each product's share within its target."""
+    products: Mapping[str, Mapping[str, float]]
+    told: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+    @property
+    def held(self) -> bool:
+        return self.in_time >= IN_TIME
+
+    def __str__(self) -> str:
+        parts = ", ".join(f"{name} {each['in_time']:.1%}" for name, each in self.products.items())
+        return f"{self.in_time:.2%} in time ({parts})"
+
+
+@dataclass(frozen=True)
+class Times:
+    """Seconds of each part; a process that is new is warmed up for `heat`."""
+
+    warmup: float
+    measured: float
+    heat: float
+
+
+class Stand:
+    """Runs on sides, each kind of which is a process with a JVM of its own, warm between runs."""
+
+    def __init__(self, folder: Path, times: Times, say: Callable[[str], None], *, unfused: bool = False):
+        self.times = times
+        self.runs: list[Run] = []
+        self._folder, self._say, self._unfused = folder, say, unfused
+        self._workers: dict[tuple[bool, int], Worker] = {}
+
+    def run(
+        self,
+        side: Side,
+        rate: float,
+        *,
+        rates: Sequence[tuple[float, float]] | None = None,
+        slots: int = 2,
+        warmup: float | None = None,
+        **more: Any,
+    ) -> Run:
+        """One rate, or one after the other of (rate, seconds)."""
+        times = self.times
+        parts = rates or [(rate, times.warmup + times.measured)]
+        began = times.warmup if warmup is None else warmup
+        told = self._worker(side, slots).ask(rates=parts, warmup=began, **{**side.ask, **more})
+        made = Run(side.name, rate, told["in_time"], told["products"], told)
+        self.runs.append(made)
+        self._say(f"  {side.name}, {rate:,.0f} rows/s: {made}")
+        return made
+
+    def _worker(self, side: Side, slots: int) -> Worker:
+        key = side.plain, slots
+        if key not in self._workers:
+            folder = self._folder / f"{'plain' if side.plain else 'ours'}-{slots}"
+            folder.mkdir()
+            asked = ["--side", "plain" if side.plain else "ours", "--slots", str(slots)]
+            made = Worker(MODULE, folder, *asked, *(["--unfused"] if self._unfused else []))
+            self._workers[key] = made
+            made.ready()
+            self._say(f"  {'plain Spark' if side.plain else 'Penstock'}, {slots} slots: warming up")
+            made.ask(rates=[(HEAT_RATE, self.times.heat)], warmup=self.times.heat - 1.0, **side.ask)
+        return self._workers[key]
+
+    def close(self) -> None:
+        """Ends all processes."""
+        for worker in self._workers.values():
+            worker.close()
+        self._workers.clear()
+
+
+def highest_rate(
+    first: float, held: Callable[[float], bool], factor: float = 1.25, least: float = 1.0
+) -> float:
+    """The highest rate that is held, in steps of a factor, from `first` up or down; 0 where none is.
+
+    >>> highest_rate(100.0, lambda rate: rate <= 160)
+    156.25
+    >>> highest_rate(100.0, lambda rate: rate <= 70)
+    64.0
+    >>> highest_rate(100.0, lambda rate: False, least=50)
+    0.0
+    """
+    rate = first
+    if held(rate):
+        while held(rate * factor):
+            rate *= factor
+        return rate
+    while rate / factor >= least:
+        rate /= factor
+        if held(rate):
+            return rate
+    return 0.0
