@@ -9,6 +9,8 @@ from math import inf
 
 from penstock.errors import PenstockError
 
+RESERVE = 0.1
+"""Of the slots, what a plan leaves free."""
 ROUNDS = 200
 """After which rows that still go round a loop are taken to do so for ever."""
 
@@ -60,7 +62,7 @@ class Pool:
     """W slots, of which `reserve` (epsilon) stays free; all batches together have `most_rows` (C) at most."""
 
     slots: int
-    reserve: float = 0.1
+    reserve: float = RESERVE
     most_rows: float = inf
 
     def __post_init__(self) -> None:

@@ -18,6 +18,7 @@ from penstock.pipeline.endpoints import SinkSpec
 from penstock.pipeline.latency import Duration, parse_positive
 from penstock.pipeline.pipeline import Pipeline
 from penstock.plan.triggers import parse_trigger
+from penstock.plan.workflow import RESERVE
 from penstock.queues.owner import OwnerLock
 from penstock.scheduling.catalog import policy_named
 from penstock.scheduling.consumption import Planned, parse_consumption
@@ -74,7 +75,8 @@ class Engine:
 
     With consumption "planned", which goes with policy batchit, a turn takes a batch, its size planned from
     measured costs, rates and targets. `planning` says when anew: "conditional" (rates or costs have left the
-    range the plan was made for), "product" (after every result) or a period such as "10s".
+    range the plan was made for), "product" (after every result) or a period such as "10s". A plan leaves the
+    share `plan_reserve` of the slots free, and has at most `plan_rows` rows in all batches together.
     """
 
     def __init__(
@@ -86,6 +88,8 @@ class Engine:
         policy: str | Policy = "llf",
         consumption: str | None = None,
         planning: str | None = None,
+        plan_reserve: float = RESERVE,
+        plan_rows: int | None = None,
         grain: Duration = "1s",
         patience: Duration = "30s",
         fsync: bool = False,
@@ -125,7 +129,11 @@ class Engine:
             queue_limit_bytes,
             profiles=Profiles(self.state / PROFILES),
         )
-        self.planner = Planner(trigger, self._around.profiles, self._dispatcher) if planned else None
+        self.planner = (
+            Planner(trigger, self._around.profiles, self._dispatcher, plan_reserve, plan_rows)
+            if planned
+            else None
+        )
         """Who plans the sizes of batches, if somebody does."""
         self._pipelines: dict[str, RunningPipeline] = {}
         self._told = 0.0

@@ -8,6 +8,7 @@ import time
 from collections import deque
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from math import inf
 from typing import Any
 
 from penstock.measure.profiles import StageProfile
@@ -15,6 +16,7 @@ from penstock.measure.rates import Rate, RateMeter
 from penstock.measure.turns import TurnRecord
 from penstock.plan import BatchPlan, PlanError, PlanStage, Pool, Product, Workflow, plan_batches, shortage_of
 from penstock.plan.triggers import EveryProduct, Situation, Trigger
+from penstock.plan.workflow import RESERVE
 from penstock.spark.dispatcher import Dispatcher
 from penstock.spark.profiles import Profiles
 from penstock.spark.running import RunningPipeline
@@ -25,7 +27,6 @@ log = logging.getLogger("penstock")
 KEPT_PLANS = 1_000
 SHORTAGE_SECONDS = 30.0
 """Between two looks at how much is short: they take many plans."""
-RESERVE = 0.1
 BEYOND_SEEN = 4
 LEAST_KNOWN = 100
 """Rows up to which a plan may go, whatever turns were seen; beyond, four times the largest."""
@@ -56,8 +57,14 @@ class Planner:
     """Looks at rates and costs now and then, and plans anew when the trigger says so."""
 
     def __init__(
-        self, trigger: Trigger, profiles: Profiles, dispatcher: Dispatcher, reserve: float = RESERVE
+        self,
+        trigger: Trigger,
+        profiles: Profiles,
+        dispatcher: Dispatcher,
+        reserve: float = RESERVE,
+        most_rows: int | None = None,
     ):
+        """`most_rows` is for all batches together."""
         self.trigger = trigger
         self.planning_seconds = 0.0
         """Time spent so far: looking and planning."""
@@ -66,6 +73,7 @@ class Planner:
         self._profiles = profiles
         self._dispatcher = dispatcher
         self._reserve = reserve
+        self._most_rows = inf if most_rows is None else most_rows
         self._meters: dict[str, RateMeter] = {}
         self._rates: dict[str, Rate] = {}
         self._products = 0
@@ -114,7 +122,7 @@ class Planner:
         reason = self._reason(now, workflow)
         if not reason:
             return None
-        pool = Pool(self._dispatcher.slots, self._reserve)
+        pool = Pool(self._dispatcher.slots, self._reserve, self._most_rows)
         try:
             plan = plan_batches(workflow, pool)
         except PlanError as error:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from contextlib import closing
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from penstock.bench.batching import plots
 from penstock.bench.batching.planning import planning_milliseconds
@@ -16,10 +17,8 @@ from penstock.bench.batching.runs import (
     BATCHIT,
     EDGEWISE,
     IN_TIME,
-    LLF,
     MICRO,
     SIDES,
-    SINGLE,
     Run,
     Stand,
     Times,
@@ -34,6 +33,9 @@ QUICK_RATE = 200.0
 FIRST_RATES = {"batchit": 200.0, "llf": 200.0, "edgewise": 200.0, "single": 4.0, "micro": 200.0}
 TRIGGERS = ("conditional", "product", "1s", "10s", "60s")
 STEADY_SECONDS = 180.0
+SLOTS = (1, 2, 4, 6, 8)
+RESERVES = (0.05, 0.1, 0.2, 0.4)
+MOST_ROWS = (50, 200, 1000, 5000)
 LEAST_RATE = 1.0
 
 Part = Callable[[Stand, BenchResult], None]
@@ -81,9 +83,7 @@ def run(settings: BenchSettings) -> BenchResult:
 
 def rates(stand: Stand, result: BenchResult, first: float | None) -> None:
     """The highest rate of each side (figure 5)."""
-    found = {
-        side.name: _highest(stand, side.name, first) for side in (BATCHIT, *EDGEWISE, SINGLE, *MICRO, LLF)
-    }
+    found = {name: _highest(stand, name, first) for name in SIDES}
     best_edgewise = max(found[side.name] for side in EDGEWISE)
     best_micro = max(found[side.name] for side in MICRO)
     own = found["batchit"]
@@ -141,6 +141,24 @@ def triggers(stand: Stand, result: BenchResult, first: float | None) -> None:
     result.plots.append(Plot("triggers", partial(plots.draw_triggers, runs=made)))
 
 
+def resources(stand: Stand, result: BenchResult, first: float | None) -> None:
+    """The highest rate against slots, reserve and memory (figure 7)."""
+    begin = first or FIRST_RATES["batchit"]
+
+    def highest(**more: Any) -> float:
+        return highest_rate(begin, lambda rate: stand.run(BATCHIT, rate, **more).held, least=LEAST_RATE)
+
+    found: dict[str, dict[float, float]] = {
+        "slots": {each: highest(slots=each) for each in SLOTS},
+        "reserve (epsilon)": {each: highest(plan_reserve=each) for each in RESERVES},
+        "rows in all batches": {each: highest(plan_rows=each) for each in MOST_ROWS},
+    }
+    for label, short in zip(found, ("slots", "reserve", "memory"), strict=True):
+        for step, rate in found[label].items():
+            result.put(f"rate_{short}_{step:g}".replace(".", "_"), single(rate))
+    result.plots.append(Plot("resources", partial(plots.draw_resources, found=found)))
+
+
 def privacy(stand: Stand, result: BenchResult, first: float | None) -> None:
     """What the privacy operators promise, and what they cost."""
     stand.close()
@@ -152,6 +170,7 @@ PARTS: Mapping[str, Callable[[Stand, BenchResult, float | None], None]] = {
     "step": step,
     "steady": steady,
     "triggers": triggers,
+    "resources": resources,
     "privacy": privacy,
 }
 

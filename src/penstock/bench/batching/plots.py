@@ -42,12 +42,12 @@ def draw_triggers(figure: Figure, runs: Mapping[str, Run]) -> None:
     axes.set_ylim(bottom=0)
 
 
-def draw_resources(figure: Figure, by_slots: Mapping[int, float], by_reserve: Mapping[float, float]) -> None:
-    """The highest rate against workers and against epsilon (figure 7)."""
-    both = figure.subplots(1, 2)
-    for axes, found, label in zip(both, (by_slots, by_reserve), ("slots", "reserve (epsilon)"), strict=True):
-        axes.plot(list(found), list(found.values()), "o-", color=COLOURS[0])
+def draw_resources(figure: Figure, found: Mapping[str, Mapping[float, float]]) -> None:
+    """The highest rate against workers, epsilon and memory (figure 7)."""
+    places = figure.subplots(1, len(found), sharey=True, squeeze=False)[0]
+    for axes, (label, rates) in zip(places, found.items(), strict=True):
+        axes.plot(list(rates), list(rates.values()), "o-", color=COLOURS[0])
         plain_axes(axes, "")
         axes.set_xlabel(label)
         axes.set_ylim(bottom=0)
-    both[0].set_ylabel("highest rate in time, rows/s")
+    places[0].set_ylabel("highest rate in time, rows/s")

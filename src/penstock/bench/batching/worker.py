@@ -25,6 +25,7 @@ from penstock.pipeline import sinks
 from penstock.pipeline.endpoints import SourceSpec
 from penstock.pipeline.pipeline import Pipeline
 from penstock.pipeline.sources import FromSpool
+from penstock.plan.workflow import RESERVE
 from penstock.queues.segment import Arrivals
 from penstock.queues.spool import Spool
 from penstock.spark.engine import PROFILES, Engine
@@ -145,6 +146,8 @@ class Worker:
             policy=request["policy"],
             consumption=request.get("consumption"),
             planning=request.get("planning"),
+            plan_reserve=request.get("plan_reserve", RESERVE),
+            plan_rows=request.get("plan_rows"),
         )
         spool = Spool(folder / "input")
         try:
