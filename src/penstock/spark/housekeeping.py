@@ -1,0 +1,98 @@
+"""What an engine does every second: looks after its pipelines, plans, and keeps what people ask for later."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+
+from penstock.measure.turns import TurnRecord
+from penstock.spark.kept_lines import KeptLines
+from penstock.spark.minutes import Minutes
+from penstock.spark.planning import PlanChange, Planner
+from penstock.spark.promise_watch import PromiseWatch
+from penstock.spark.query import queries_alive
+from penstock.spark.running import RunningPipeline
+from penstock.spark.surroundings import Surroundings
+
+log = logging.getLogger("penstock")
+
+EVERY_SECONDS = 1.0
+KEEP_AFTER_TURNS = 100
+"""So many turns are learned from before what they cost is written down."""
+
+
+class Housekeeping:
+    """Runs in the dispatcher's threads until it is ended; failing at it stops nothing."""
+
+    def __init__(
+        self,
+        around: Surroundings,
+        planner: Planner | None,
+        pipelines: Callable[[], tuple[RunningPipeline, ...]],
+    ):
+        self._around = around
+        self._dispatcher = around.dispatcher
+        self._planner = planner
+        self._pipelines = pipelines
+        self._told = 0.0
+        self._ended = False
+        now, slots = self._dispatcher.clock(), self._dispatcher.slots
+        self._plans = KeptLines(around.folder, "plans")
+        self._decisions = KeptLines(around.folder, "decisions")
+        self._minutes = Minutes(KeptLines(around.folder, "minutes"), slots, now)
+        self._promises = PromiseWatch(slots, around.profiles, now)
+        if planner is not None:
+            around.listeners.append(self._turn_ended)
+        self._dispatcher.at(now, self._keep_house)
+
+    def end(self) -> None:
+        """Looks after nothing any more."""
+        self._ended = True
+        self.keep_records()
+
+    def _keep_house(self) -> None:
+        if self._ended:
+            return
+        try:
+            alive = queries_alive(self._around.session)
+            for running in self._pipelines():
+                self._look_after(running, alive)
+            self._around.profiles.refresh(running.graph for running in self._pipelines())
+            if self._planner is not None:
+                self._keep(self._planner.look(self._dispatcher.clock(), self._pipelines()))
+            self._promises.look(self._dispatcher.clock(), self._pipelines())
+            self.keep_records()
+        except Exception as error:
+            log.warning("housekeeping failed and is tried again: %s", error)
+        finally:
+            self._dispatcher.at(self._dispatcher.clock() + EVERY_SECONDS, self._keep_house)
+
+    def _turn_ended(self, record: TurnRecord) -> None:
+        if self._planner is not None:
+            self._keep(self._planner.turn_ended(record, self._pipelines()))
+
+    def _keep(self, change: PlanChange | None) -> None:
+        if change is not None:
+            self._plans.add([change.to_json()])
+
+    def _look_after(self, running: RunningPipeline, alive: frozenset[str]) -> None:
+        try:
+            if running.stages:
+                running.check(alive)
+            if running.asked_to_resume:
+                running.start(resume=True)
+        except Exception as error:
+            log.error("pipeline %r could not be looked after: %s", running.name, error)
+
+    def keep_records(self, *, last: bool = False) -> None:
+        """Keeps decisions, figures and costs where `penstock explain` and the next run find them."""
+        try:
+            fresh = self._dispatcher.since(self._told)
+            if fresh:
+                self._told = fresh[-1].at
+                self._decisions.add(each.to_json() for each in fresh)
+            books = [stage.books for running in self._pipelines() for stage in tuple(running.stages)]
+            self._minutes.look(self._dispatcher.clock(), books, last=last)
+            self._around.profiles.keep(after_turns=1 if last else KEEP_AFTER_TURNS)
+        except OSError as error:
+            log.warning("decisions and figures could not be kept: %s", error)
