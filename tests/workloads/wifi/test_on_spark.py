@@ -59,6 +59,7 @@ def rules(epsilon: float = WITHOUT_NOISE) -> Rules:
         exposed=EXPOSED,
         contact="4s",
         flow_epsilon=epsilon,
+        flow_buildings_each=2,
         occupancy_k=4,
         archive_time="7s",
     )

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import math
 import os
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
@@ -79,11 +80,19 @@ class Budget:
             )
 
     def _make(self) -> None:
-        if not Path(self.path).exists():
-            with suppress(OSError):
-                os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600))
-        with self._ledger() as ledger:
-            ledger.executescript(_TABLES)
+        """Alone: where two change how the file is journalled, SQLite gives up instead of waiting."""
+        try:
+            lock = os.open(f"{self.path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except OSError as error:
+            raise self._unusable(error) from error
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            os.close(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+            with self._ledger() as ledger:
+                ledger.execute("PRAGMA journal_mode=WAL")
+                ledger.executescript(_TABLES)
+        finally:
+            os.close(lock)
 
     @property
     def _limit(self) -> int:
@@ -182,16 +191,17 @@ class Budget:
             address = f"{Path(self.path).as_uri()}?mode=rw"
             ledger = sqlite3.connect(address, timeout=WAIT_SECONDS, isolation_level=None, uri=True)
             try:
-                ledger.execute("PRAGMA journal_mode=WAL")
                 ledger.execute("PRAGMA synchronous=FULL")
                 yield ledger
             finally:
                 ledger.close()
-        except (sqlite3.Error, OSError) as error:
-            raise BudgetError(
-                f"the budget ledger {self.path} must be readable and writable, but {error}: "
-                "nothing is released"
-            ) from error
+        except sqlite3.Error as error:
+            raise self._unusable(error) from error
+
+    def _unusable(self, error: Exception) -> BudgetError:
+        return BudgetError(
+            f"the budget ledger {self.path} must be readable and writable, but {error}: nothing is released"
+        )
 
 
 def _units(epsilon: float) -> Decimal:

@@ -42,8 +42,8 @@ class Rules:
     exposed: Collection[str] = field(default_factory=exposed_subjects, repr=False)
     contact: str = "15m"
     flow_window: str = "5s"
-    flow_epsilon: float = 0.1
-    flow_buildings_each: int = 2
+    flow_epsilon: float = 0.5
+    flow_buildings_each: int = 1
     """Buildings that one subject counts in, in one window."""
     occupancy_window: str = "10s"
     occupancy_k: int = 5

@@ -27,9 +27,9 @@ final class KeyFile {
     try {
       Path path = Paths.get(name, new String[0]);
       Path target = path.toRealPath(FOLLOW);
-      checkOwner(name, attributes(path, STAY));
+      checkOwner(attributes(path, STAY));
       PosixFileAttributes before = attributes(target, STAY);
-      check(name, target, before);
+      check(target, before);
       String text = new String(Files.readAllBytes(target), StandardCharsets.UTF_8);
       PosixFileAttributes after = attributes(target, STAY);
       if (!after.fileKey().equals(before.fileKey()) || !after.permissions().equals(before.permissions())) {
@@ -49,11 +49,11 @@ final class KeyFile {
     return (PosixFileAttributes) Files.readAttributes(path, PosixFileAttributes.class, options);
   }
 
-  private static void check(String name, Path target, PosixFileAttributes found) throws IOException {
+  private static void check(Path target, PosixFileAttributes found) throws IOException {
     if (!found.isRegularFile()) {
       throw new KeyProblem("must be a regular file, but is " + (found.isDirectory() ? "a folder" : "none"));
     }
-    checkOwner(name, found);
+    checkOwner(found);
     HashSet others = new HashSet(found.permissions());
     others.remove(PosixFilePermission.OWNER_READ);
     others.remove(PosixFilePermission.OWNER_WRITE);
@@ -67,7 +67,7 @@ final class KeyFile {
     }
   }
 
-  private static void checkOwner(String name, PosixFileAttributes found) throws IOException {
+  private static void checkOwner(PosixFileAttributes found) throws IOException {
     String owner = found.owner().getName();
     if (!owner.equals(myself()) && !owner.equals("root")) {
       String what = found.isSymbolicLink() ? "the link" : "it";
