@@ -102,3 +102,28 @@ def test_reasons_tell_how_full_a_batch_was() -> None:
     assert policy.reason(view("a", 50, 0.0, 1.0, 50)) == "batch of 50 full, earliest deadline"
     assert policy.reason(view("a", 20, 0.0, 1.0, 50)) == "no batch is full, 40% of 50 is the most"
     assert policy.reason(view("a", 20, 0.0, 1.0, None)) == "no plan for it yet, earliest deadline"
+
+
+def test_part_of_a_batch_leaves_the_last_free_slot_to_a_full_one_or_to_one_that_must_start() -> None:
+    scheduler = Scheduler(BatchIt(), 2, Planned())
+    scheduler.wait(view("full", 50, 10.0, 5.0, 50, start_deadline=14.0))
+    assert isinstance(scheduler.next(10.0), Grant)
+    scheduler.wait(view("part", 20, 10.0, 5.0, 50, start_deadline=14.0))
+    held = scheduler.next(10.0)
+    assert isinstance(held, Hold)
+    # A fifth of its target, a second, is in reserve.
+    assert (held.stage, held.until) == ("part", 13.0)
+    scheduler.wait(view("other", 50, 10.0, 5.0, 50))
+    granted = scheduler.next(10.0)
+    assert isinstance(granted, Grant)
+    assert granted.stage == "other"
+    scheduler.finished("other", 10.5)
+    assert isinstance(scheduler.next(10.5), Hold)
+    assert isinstance(scheduler.next(13.0), Grant)
+
+
+def test_in_an_idle_pool_part_of_a_batch_runs_at_once() -> None:
+    for slots in (1, 2):
+        scheduler = Scheduler(BatchIt(), slots, Planned())
+        scheduler.wait(view("part", 20, 10.0, 5.0, 50))
+        assert isinstance(scheduler.next(10.0), Grant)

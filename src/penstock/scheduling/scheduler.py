@@ -163,6 +163,11 @@ class Scheduler:
         if needed > free:
             are = "is" if free == 1 else "are"
             return Hold(f"needs {count(needed, 'slot')}, {free} of {self._slots} {are} free", now, view.name)
+        if must is None and self._keeps_last_slot(view, needed):
+            reason = (
+                "its batch is not full, and the last free slot is kept for one that is, or that must start"
+            )
+            return Hold(reason, now, view.name, until=self._next_due(now))
         cut = self._sized(view, now, needed)
         if cut.rows == 0 and view.rows_waiting and starved is None:
             reason = f"its turn would not end before {cut.urgent} must start: a slot stays free for that"
@@ -306,6 +311,24 @@ class Scheduler:
                 return view if start_of(view).by <= now and not view.blocked else None
             heappop(self._by_start)
         return None
+
+    def _keeps_last_slot(self, view: StageView, needed: int) -> bool:
+        """Under a plan: a turn for part of a batch, which nothing interrupts, leaves a slot to others."""
+        return (
+            isinstance(self._policy, BatchIt)
+            and not view.full
+            and self._used > 0
+            and needed >= self.free_slots
+        )
+
+    def _next_due(self, now: float) -> float:
+        """When the first of the waiting stages must start."""
+        while self._by_start:
+            _, name, version = self._by_start[0]
+            if self._is_current(name, version):
+                return max(start_of(self._waiting[name][1]).by, now + 0.001)
+            heappop(self._by_start)
+        return inf
 
     def _compact(self) -> None:
         """Keeps the heaps below three times the waiting stages, at a constant average cost."""
