@@ -38,8 +38,9 @@ def test_a_few_rows_more_of_hardly_any_mean_nothing() -> None:
 
 
 def test_costs_that_have_changed_need_a_plan() -> None:
-    slower = replace(STEADY, seconds={"read": 0.2})
-    assert Conditional().due(slower) == "a turn of read takes 0.20 s, planned with 0.10"
+    slower = replace(STEADY, seconds={"read": 0.3})
+    assert Conditional().due(slower) == "a turn of read takes 0.30 s, planned with 0.10"
+    assert Conditional().due(replace(STEADY, seconds={"read": 0.19})) == ""
     assert Conditional().due(replace(STEADY, seconds={})) == ""
 
 

@@ -51,7 +51,7 @@ def test_a_batch_that_must_start_now_goes_as_if_it_were_full() -> None:
 
 
 def test_a_turn_takes_the_batch_that_was_planned_or_what_there_is() -> None:
-    scheduler = Scheduler(BatchIt(), 3, Planned())
+    scheduler = Scheduler(BatchIt(), 4, Planned())
     for each in (view("a", 500, 10.0, 2.0, 50), view("b", 5, 10.0, 2.0, 50), view("c", 70, 10.0, 2.0, None)):
         scheduler.wait(each)
     granted = {

@@ -15,6 +15,10 @@ LEAST_ROWS = 20
 """What a quick look must have seen more than the plan expects before it means anything."""
 
 
+LEAST_SECONDS = 0.1
+"""By which a turn must be longer or shorter than planned to matter."""
+
+
 @dataclass(frozen=True, slots=True)
 class Situation:
     """What a trigger goes by: the plan, and what was measured since."""
@@ -62,7 +66,7 @@ class Conditional:
                 return f"only {rate.steady:,.0f} rows/s come to {stage}, planned for {planned:,.0f}"
         for stage, planned in situation.planned_seconds.items():
             now = situation.seconds.get(stage, planned)
-            if not below * planned <= now <= above * planned and abs(now - planned) > 0.01:
+            if not below * planned <= now <= above * planned and abs(now - planned) > LEAST_SECONDS:
                 return f"a turn of {stage} takes {now:.2f} s, planned with {planned:.2f}"
         return ""
 

@@ -164,9 +164,7 @@ class Scheduler:
             are = "is" if free == 1 else "are"
             return Hold(f"needs {count(needed, 'slot')}, {free} of {self._slots} {are} free", now, view.name)
         if must is None and self._keeps_last_slot(view, needed):
-            reason = (
-                "its batch is not full, and the last free slot is kept for one that is, or that must start"
-            )
+            reason = "its batch is not full: the last free slot is kept for one that is, or that must start"
             return Hold(reason, now, view.name, until=self._next_due(now))
         cut = self._sized(view, now, needed)
         if cut.rows == 0 and view.rows_waiting and starved is None:
@@ -314,12 +312,9 @@ class Scheduler:
 
     def _keeps_last_slot(self, view: StageView, needed: int) -> bool:
         """Under a plan: a turn for part of a batch, which nothing interrupts, leaves a slot to others."""
-        return (
-            isinstance(self._policy, BatchIt)
-            and not view.full
-            and self._used > 0
-            and needed >= self.free_slots
-        )
+        if view.full or not isinstance(self._policy, BatchIt):
+            return False
+        return self._used > 0 and needed >= self.free_slots
 
     def _next_due(self, now: float) -> float:
         """When the first of the waiting stages must start."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -130,22 +131,22 @@ class Stand:
 def highest_rate(
     first: float, held: Callable[[float], bool], factor: float = 1.25, least: float = 1.0
 ) -> float:
-    """The highest rate that is held, in steps of a factor, from `first` up or down; 0 where none is.
+    """The highest rate that is held, in steps of a factor; 0 where none is.
+
+    From `first` upwards; where that is not held, from the first quarter of it that is.
 
     >>> highest_rate(100.0, lambda rate: rate <= 160)
     156.25
-    >>> highest_rate(100.0, lambda rate: rate <= 70)
-    64.0
+    >>> highest_rate(100.0, lambda rate: rate <= 33)
+    31.25
     >>> highest_rate(100.0, lambda rate: False, least=50)
     0.0
     """
-    rate = first
-    if held(rate):
-        while held(rate * factor):
-            rate *= factor
-        return rate
-    while rate / factor >= least:
-        rate /= factor
-        if held(rate):
-            return rate
-    return 0.0
+    rate, refused = first, inf
+    while not held(rate):
+        refused, rate = rate, rate / 4
+        if rate < least:
+            return 0.0
+    while rate * factor < refused and held(rate * factor):
+        rate *= factor
+    return rate

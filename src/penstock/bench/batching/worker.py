@@ -12,8 +12,11 @@ import threading
 import time
 import traceback
 from collections.abc import Mapping, Sequence
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
 
 from penstock.bench.batching.expected import Expected, expected_of
 from penstock.bench.batching.meter import Interval, ProductMeter, told
@@ -31,7 +34,7 @@ from penstock.queues.spool import Spool
 from penstock.spark.engine import PROFILES, Engine
 from penstock.spark.jvm import schema_from_ddl
 from penstock.stages.fuse import cut
-from penstock.workloads.wifi.associations import SCHEMA, Arrival, generate
+from penstock.workloads.wifi.associations import BEGIN, SCHEMA, TICK_SECONDS, Arrival, generate
 from penstock.workloads.wifi.policies import policies_of
 from penstock.workloads.wifi.products import Rules, wifi
 from penstock.workloads.wifi.sharing import PRODUCTS
@@ -47,10 +50,6 @@ GIVE_UP_SECONDS = 20.0
 
 def arrivals_of(rates: Sequence[tuple[float, float]], seed: int) -> list[Arrival]:
     """Rows at each of (rate, seconds) in turn; event time goes on from part to part."""
-    from datetime import timedelta
-
-    from penstock.workloads.wifi.associations import BEGIN
-
     found: list[Arrival] = []
     begin = 0.0
     for place, (rate, seconds) in enumerate(rates):
@@ -58,6 +57,19 @@ def arrivals_of(rates: Sequence[tuple[float, float]], seed: int) -> list[Arrival
         found += [(begin + at, table) for at, table in part]
         begin += seconds
     return found
+
+
+def evenly(arrivals: Sequence[Arrival], seconds: float) -> list[Arrival]:
+    """The same rows, as many in every tick: a load without bursts."""
+    rows = pa.concat_tables([table for _, table in arrivals])
+    step = round(seconds * 1e6) // rows.num_rows
+    first = round(BEGIN.timestamp() * 1e6)
+    at = pa.array(range(first, first + step * rows.num_rows, step)).cast(pa.timestamp("us", "UTC"))
+    even = rows.set_column(rows.column_names.index("at"), rows.schema.field("at"), at)
+    each = max(round(rows.num_rows * TICK_SECONDS / seconds), 1)
+    starts = range(0, rows.num_rows, each)
+    # A row arrives at the end of its tick.
+    return [((start + each) * step / 1e6, even.slice(start, each)) for start in starts]
 
 
 class Feed(threading.Thread):
@@ -116,6 +128,8 @@ class Worker:
     def _run(self, folder: Path, request: dict[str, Any]) -> dict[str, Any]:
         rates = [(rate, seconds) for rate, seconds in request["rates"]]
         arrivals = arrivals_of(rates, request.get("seed", 1))
+        if request.get("even"):
+            arrivals = evenly(arrivals, sum(seconds for _, seconds in rates))
         expected = expected_of(arrivals, self._policies, self._rules)
         meters = {name: ProductMeter() for name in PRODUCTS}
         runs = self._plain if self._side == "plain" else self._ours
