@@ -61,6 +61,11 @@ class Question:
         for name, limit in (("rows", self.rows), ("groups_each", self.groups_each)):
             if limit < 1:
                 raise PenstockError(f"{name} must be 1 or more, got {limit}: no subject would count")
+        if self.by in ("window", "value", "reason") or (self.by is None and self.groups != ONE_GROUP):
+            raise PenstockError(
+                f"by must be a column of groups that is not called window, value or reason, got {self.by!r}: "
+                "the groups could not be told apart"
+            )
         low, high = self.bounds
         if not (math.isfinite(low) and math.isfinite(high) and low < high):
             raise PenstockError(
