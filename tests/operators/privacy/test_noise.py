@@ -190,8 +190,9 @@ def test_a_release_that_runs_again_gives_the_very_same_values_and_costs_nothing(
     assert first[0]["window"] != first[3]["window"]
 
 
-def test_a_bound_written_in_another_way_is_the_same_release(budget: Budget) -> None:
-    assert sums(budget, bounds=(0, 10)).question.release(0) == sums(budget).question.release(0)
+def test_numbers_written_in_another_way_are_the_same_release(budget: Budget) -> None:
+    one, other = sums(budget, bounds=(0, 10), epsilon=1), sums(budget, epsilon=1.0)
+    assert one.question.release(0) == other.question.release(0)
 
 
 def test_releases_that_differ_in_anything_share_no_noise(spark: SparkSession, budget: Budget) -> None:

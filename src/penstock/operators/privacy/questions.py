@@ -52,7 +52,8 @@ class Question:
     bounds: tuple[float, float] = (0.0, 1.0)
 
     def __post_init__(self) -> None:
-        checked_epsilon(self.epsilon, f"epsilon of the product {self.product!r}")
+        epsilon = checked_epsilon(self.epsilon, f"epsilon of the product {self.product!r}")
+        object.__setattr__(self, "epsilon", epsilon)
         if not self.groups or len(set(self.groups)) < len(self.groups):
             raise PenstockError(
                 f"groups must be different texts, one or more, got {self.groups}: they are known "
