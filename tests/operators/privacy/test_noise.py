@@ -190,6 +190,11 @@ def test_a_release_that_runs_again_gives_the_very_same_values_and_costs_nothing(
     assert first[0]["window"] != first[3]["window"]
 
 
+def test_numbers_written_in_another_way_are_the_same_release(budget: Budget) -> None:
+    one, other = sums(budget, bounds=(0, 10), epsilon=1), sums(budget, epsilon=1.0)
+    assert one.question.release(0) == other.question.release(0)
+
+
 def test_releases_that_differ_in_anything_share_no_noise(spark: SparkSession, budget: Budget) -> None:
     rows = [seen("ann", seconds=second) for second in (0, 10)]
     differing = [
@@ -262,6 +267,16 @@ def test_a_window_that_comes_twice_in_a_turn_is_refused(spark: SparkSession, bud
             {"groups": ()},
             "groups must be different texts, one or more, got (): they are known beforehand, "
             "as a group that is there only with somebody in it would tell so",
+        ),
+        (
+            {"by": None},
+            "by must be a column of groups that is not called window, value or reason, got None: "
+            "the groups could not be told apart",
+        ),
+        (
+            {"by": "value"},
+            "by must be a column of groups that is not called window, value or reason, got 'value': "
+            "the groups could not be told apart",
         ),
         ({"rows": 0}, "rows must be 1 or more, got 0: no subject would count"),
         ({"groups_each": 0}, "groups_each must be 1 or more, got 0: no subject would count"),

@@ -66,8 +66,8 @@ def _trial(policies: PolicyTable, seen: _Seen, refresh: float, chance: random.Ra
     policies.revoke(CONSENT.subject)
     revoked = time.monotonic()
     quiet = 2 * refresh + 1
-    while time.monotonic() - max(seen.last, revoked) < quiet:
-        time.sleep(EVERY_SECONDS)
+    if not wait_for(lambda: time.monotonic() - max(seen.last, revoked) > quiet, PASS_SECONDS + quiet):
+        raise PenstockError(f"a revocation must hold some time, but rows still pass after {PASS_SECONDS:g} s")
     return max(seen.last - revoked, 0.0)
 
 

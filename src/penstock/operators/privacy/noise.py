@@ -102,6 +102,10 @@ class _Limits:
     column: str | None = None
     bounds: tuple[float, float] = (0.0, 1.0)
 
+    def __post_init__(self) -> None:
+        # 1 and 1.0 are one bound, and must not be two releases.
+        object.__setattr__(self, "bounds", tuple(map(float, self.bounds)))
+
 
 def _question(
     kind: Literal["count", "sum", "mean"],
@@ -113,7 +117,9 @@ def _question(
     limits: _Limits,
 ) -> Question:
     seconds = parse_positive(size, "window size", "no row could fall into it")
-    named = ONE_GROUP if by is None and not groups else tuple(groups)
+    named = (
+        ONE_GROUP if by is None and not groups else (groups,) if isinstance(groups, str) else tuple(groups)
+    )
     return Question(kind, product, epsilon, by, named, seconds, **asdict(limits))
 
 

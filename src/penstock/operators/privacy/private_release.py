@@ -75,36 +75,22 @@ class PrivateRelease:
         """The noised values of each window of the turn."""
         from pyspark.sql import functions as F
 
-        started = rows.select(F.unix_micros("window.start").alias("start"), "contributions")
-        subjects = F.array_distinct("contributions.subject").alias("subjects")
-        asked = _once_each(started.select("start", subjects).toArrow())
+        # The number of the row tells a window that comes twice, which would double its subjects.
+        number = F.monotonically_increasing_id().alias("number")
+        start = F.unix_micros("window.start").alias("start")
+        windows = rows.select(number, start, "contributions")
+        # Outer: a window without subjects is released too.
+        given = windows.select("number", "start", F.explode_outer(self._bounded()).alias("given"))
+        each = given.select("number", "start", "given.*")
+        of_all = _Totals.of(each.groupBy("number", "start", "group").agg(*self._totals()))
 
         def sums(paid: Mapping[int, frozenset[str]]) -> Mapping[int, Mapping[str, Sum]]:
-            everybody = all(len(paid[start]) == len(asked[start]) for start in paid)
-            return self._sums(started, paid, everybody=everybody)
+            if all(of_all.subjects[start] <= paid[start] for start in paid):
+                return of_all.sums
+            payers = each.join(_payers(rows, paid), ["start", "subject"], "left_semi")
+            return _Totals.of(payers.groupBy("number", "start", "group").agg(*self._totals())).sums
 
-        return self._published(rows, answers(self.budget, self.question, asked, sums))
-
-    def _sums(
-        self, started: DataFrame, paid: Mapping[int, frozenset[str]], *, everybody: bool
-    ) -> dict[int, dict[str, Sum]]:
-        from pyspark.sql import functions as F
-
-        windows = started.filter(F.col("start").isin(*paid))
-        each = windows.select("start", F.explode(self._bounded()).alias("given")).select("start", "given.*")
-        if not everybody:
-            pairs = [(start, subject) for start, payers in paid.items() for subject in payers]
-            starts, subjects = zip(*pairs, strict=True)
-            payers = pa.table(
-                {"start": pa.array(starts, pa.int64()), "subject": pa.array(subjects, pa.string())}
-            )
-            known = F.broadcast(started.sparkSession.createDataFrame(payers))
-            each = each.join(known, ["start", "subject"], "left_semi")
-        totals = each.groupBy("start", "group").agg(*self._totals())
-        found: dict[int, dict[str, Sum]] = {}
-        for row in totals.toArrow().to_pylist():
-            found.setdefault(row["start"], {})[row["group"]] = Sum(row["rows"], row["steps"])
-        return found
+        return self._published(rows, answers(self.budget, self.question, of_all.subjects, sums))
 
     def _bounded(self) -> Column:
         """The contributions without the groups that a subject has beyond those it may have."""
@@ -118,8 +104,8 @@ class PrivateRelease:
 
         return F.filter(given, counts)
 
-    def _totals(self) -> tuple[Column, Column]:
-        """Rows and steps of the grid; a subject with too many rows counts as that many of its mean."""
+    def _totals(self) -> tuple[Column, Column, Column]:
+        """Rows, steps and subjects; a subject with too many rows counts as that many of its mean."""
         from pyspark.sql import functions as F
 
         asked = self.question
@@ -128,7 +114,8 @@ class PrivateRelease:
         steps = F.round((F.col("total") / n - asked.centre) * rows / asked.step)
         most = float(asked.rows * GRID)
         bounded = F.greatest(F.lit(-most), F.least(F.lit(most), steps)).cast("long")
-        return F.sum(rows).alias("rows"), F.sum(bounded).alias("steps")
+        who = F.collect_set("subject").alias("subjects")
+        return F.sum(rows).alias("rows"), F.sum(bounded).alias("steps"), who
 
     def _published(self, rows: DataFrame, values: Mapping[int, Values]) -> DataFrame:
         from pyspark.sql import functions as F
@@ -150,12 +137,36 @@ class PrivateRelease:
         return made.select(window, *group, "value", reason)
 
 
-def _once_each(table: pa.Table) -> dict[int, list[str]]:
-    """The subjects of each window, by its start."""
-    starts = table["start"].to_pylist()
-    if len(set(starts)) < len(starts):
-        raise PenstockError(
-            "a window must come once, with all its contributions, got one twice: "
-            "its subjects could count twice, so nothing is released"
-        )
-    return dict(sorted(zip(starts, table["subjects"].to_pylist(), strict=True)))
+@dataclass(frozen=True)
+class _Totals:
+    """Of each window, by its start: who contributes, and the sums of its groups."""
+
+    subjects: Mapping[int, frozenset[str]]
+    sums: Mapping[int, Mapping[str, Sum]]
+
+    @classmethod
+    def of(cls, frame: DataFrame) -> _Totals:
+        subjects: dict[int, frozenset[str]] = {}
+        sums: dict[int, dict[str, Sum]] = {}
+        numbers: dict[int, int] = {}
+        for row in sorted(frame.toArrow().to_pylist(), key=lambda row: int(row["start"])):
+            start = row["start"]
+            if numbers.setdefault(start, row["number"]) != row["number"]:
+                raise PenstockError(
+                    "a window must come once, with all its contributions, got one twice: "
+                    "its subjects could count twice, so nothing is released"
+                )
+            subjects[start] = subjects.get(start, frozenset()).union(row["subjects"])
+            of_window = sums.setdefault(start, {})
+            if row["group"] is not None:
+                of_window[row["group"]] = Sum(row["rows"], row["steps"])
+        return cls(subjects, sums)
+
+
+def _payers(rows: DataFrame, paid: Mapping[int, frozenset[str]]) -> DataFrame:
+    from pyspark.sql import functions as F
+
+    pairs = [(start, subject) for start, subjects in paid.items() for subject in sorted(subjects)]
+    starts, subjects = zip(*pairs, strict=True)
+    columns = [pa.array(starts, pa.int64()), pa.array(subjects, pa.string())]
+    return F.broadcast(rows.sparkSession.createDataFrame(pa.table(columns, ["start", "subject"])))

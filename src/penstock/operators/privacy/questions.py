@@ -52,7 +52,8 @@ class Question:
     bounds: tuple[float, float] = (0.0, 1.0)
 
     def __post_init__(self) -> None:
-        checked_epsilon(self.epsilon, f"epsilon of the product {self.product!r}")
+        epsilon = checked_epsilon(self.epsilon, f"epsilon of the product {self.product!r}")
+        object.__setattr__(self, "epsilon", epsilon)
         if not self.groups or len(set(self.groups)) < len(self.groups):
             raise PenstockError(
                 f"groups must be different texts, one or more, got {self.groups}: they are known "
@@ -61,6 +62,11 @@ class Question:
         for name, limit in (("rows", self.rows), ("groups_each", self.groups_each)):
             if limit < 1:
                 raise PenstockError(f"{name} must be 1 or more, got {limit}: no subject would count")
+        if self.by in ("window", "value", "reason") or (self.by is None and self.groups != ONE_GROUP):
+            raise PenstockError(
+                f"by must be a column of groups that is not called window, value or reason, got {self.by!r}: "
+                "the groups could not be told apart"
+            )
         low, high = self.bounds
         if not (math.isfinite(low) and math.isfinite(high) and low < high):
             raise PenstockError(

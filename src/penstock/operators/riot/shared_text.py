@@ -31,7 +31,7 @@ def called(session: SparkSession, function: Any, returns: str, *columns: Column)
 def called_each_time(
     session: SparkSession, name: str, function: Any, returns: str, *columns: Column
 ) -> Column:
-    """As `called`, for a function of more than its arguments: called once a row, never in planning."""
+    """As `called`, for a function of more than its arguments: its call is neither repeated nor moved."""
     from pyspark.sql import Column
 
     kind, arguments = _java_type(session, returns), [column._jc for column in columns]

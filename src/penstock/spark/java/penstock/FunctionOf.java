@@ -15,8 +15,8 @@ public class FunctionOf {
   }
 
   /**
-   * The same for a function whose result depends on more than its arguments, shown under a name: Spark calls it once
-   * for each row, and never while it plans.
+   * The same for a function whose result depends on more than its arguments, shown under a name: Spark neither repeats
+   * its call for a row nor moves it.
    */
   public static Column varying(Object function, String name, DataType returns, List given) {
     return made(function, returns).withName(name).asNondeterministic().apply(array(given));
