@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from penstock.bench.batching.budget_crash import budget_overrun
 from penstock.bench.batching.encryption import encrypt_rows_per_second
+from penstock.bench.batching.key_leaks import key_leaks
 from penstock.bench.batching.policy_change import policy_change_seconds
 from penstock.bench.result import BenchResult, at_least, at_most
 from penstock.bench.stats import single
@@ -21,4 +22,5 @@ def privacy_figures(result: BenchResult) -> None:
     rate = encrypt_rows_per_second(session, ROWS, SECONDS)
     result.put("encrypt_rows_per_s_per_core", single(rate), at_least(100_000))
     result.put("policy_change_s", single(policy_change_seconds(session)), at_most(2.0))
+    result.put("key_leaks", single(key_leaks(session)), at_most(0))
     session.stop()

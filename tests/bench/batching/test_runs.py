@@ -1,0 +1,51 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+from matplotlib.figure import Figure
+
+from penstock.bench.batching import plots
+from penstock.bench.batching.bench import _table
+from penstock.bench.batching.planning import planning_milliseconds, some_workflow
+from penstock.bench.batching.runs import Run, highest_rate
+
+PRODUCTS = {"alerts": {"in_time": 1.0, "p99": 0.2}, "kept": {"in_time": 0.5, "p99": 40.0}}
+RUN = Run("batchit", 200.0, 0.75, PRODUCTS, {"planning_seconds": 0.2})
+
+
+def test_the_search_goes_down_by_quarters_and_up_by_steps() -> None:
+    tried: list[float] = []
+
+    def held(rate: float) -> bool:
+        tried.append(rate)
+        return rate <= 33.0
+
+    assert highest_rate(100.0, held) == 31.25
+    assert tried == [100.0, 25.0, 31.25, 39.0625]
+
+
+def test_a_rate_is_held_with_nearly_all_in_time() -> None:
+    assert not RUN.held
+    assert replace(RUN, in_time=0.9991).held
+    assert str(RUN) == "75.00% in time (alerts 100.0%, kept 50.0%)"
+
+
+def test_tables_and_pictures_show_all_runs() -> None:
+    table = _table("rates", [RUN])
+    assert table.rows == [["batchit", "200", "75.00%", "100.0% / 0.20", "50.0% / 40.00"]]
+    figure = Figure()
+    plots.draw_rates(figure, [RUN, replace(RUN, side="single", rate=1.0)])
+    (axes,) = figure.axes
+    labels = [line.get_label() for line in axes.lines]
+    assert labels == ["planned (BatchIT)", "no batching: one row a turn, first come first served"]
+    figure = Figure()
+    plots.draw_triggers(figure, {"1s": RUN, "conditional": RUN})
+    assert [text.get_text() for text in figure.axes[0].texts] == ["1s", "conditional"]
+    figure = Figure()
+    plots.draw_resources(figure, {"slots": {1: 10.0, 2: 20.0}, "reserve": {0.1: 20.0}})
+    assert len(figure.axes) == 2
+
+
+def test_plans_of_fifty_stages_are_timed() -> None:
+    assert len(some_workflow(50, 1).stages) == 50
+    assert planning_milliseconds(5).runs == 20

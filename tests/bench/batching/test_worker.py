@@ -1,0 +1,30 @@
+"""Both kinds of sides run the workflow from feed to figures, in a process of their own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from penstock.bench.workers import Worker
+from penstock.workloads.wifi.sharing import PRODUCTS
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
+
+
+@pytest.mark.parametrize(
+    ("side", "ask"), [("ours", {"policy": "batchit"}), ("plain", {"trigger": "0.2 seconds"})]
+)
+def test_a_side_makes_all_products(tmp_path: Path, side: str, ask: dict[str, str]) -> None:
+    with Worker("penstock.bench.batching.worker", tmp_path, "--side", side) as worker:
+        assert worker.ready() is True
+        told = worker.ask(rates=[(40.0, 40.0)], warmup=5.0, **ask)
+    assert set(told["products"]) == set(PRODUCTS)
+    # How late results are is not for a test to say; that they come is.
+    for name in ("concierge", "archive", "occupancy"):
+        assert told["products"][name]["results"] > 0
+        assert told["products"][name]["p50"] < 1e6
+    assert 0.0 <= told["in_time"] <= 1.0
+    if side == "ours":
+        assert told["plans"] >= 1
+        assert told["slot_seconds"] > 0.0
