@@ -7,8 +7,8 @@ import pyarrow as pa
 import pytest
 
 from penstock.bench.batching.expected import expected_of
+from penstock.bench.batching.load import evenly, rows_by_second
 from penstock.bench.batching.meter import ProductMeter
-from penstock.bench.batching.worker import evenly
 from penstock.operators.privacy import Policy
 from penstock.workloads.wifi.associations import ARROW, BEGIN
 from penstock.workloads.wifi.products import Rules
@@ -62,6 +62,7 @@ def test_an_even_load_has_the_same_rows_in_every_tick() -> None:
     arrivals = [tick(0.1, *[("ann", AP)] * 50), tick(1.9, *[("bob", AP)] * 150)]
     even = evenly(arrivals, 2.0)
     assert [table.num_rows for _, table in even] == [10] * 20
+    assert rows_by_second(even) == [100.0, 100.0]
     assert [seconds for seconds, _ in even] == pytest.approx([0.1 * (place + 1) for place in range(20)])
     times = pa.concat_tables([table for _, table in even])["at"].to_pylist()
     assert times == sorted(times)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from penstock.bench.batching import plots
+from penstock.bench.batching.load import arrivals_of, rows_by_second
 from penstock.bench.batching.planning import planning_milliseconds
 from penstock.bench.batching.privacy import privacy_figures
 from penstock.bench.batching.runs import (
@@ -26,6 +27,7 @@ from penstock.bench.batching.runs import (
 )
 from penstock.bench.result import BenchResult, BenchSettings, Plot, Table, at_least, at_most
 from penstock.bench.stats import single, summary
+from penstock.plan.triggers import tuned_seconds
 
 FULL = Times(warmup=15.0, measured=45.0, heat=120.0)
 QUICK = Times(warmup=6.0, measured=12.0, heat=20.0)
@@ -134,9 +136,12 @@ def triggers(stand: Stand, result: BenchResult, first: float | None) -> None:
     long = stand.times.measured
     parts = [(low, stand.times.warmup + long), (3 * low, long), (low, long)]
     made = {name: stand.run(BATCHIT, low, rates=parts, planning=name) for name in TRIGGERS}
+    tuned = f"{tuned_seconds(rows_by_second(arrivals_of(parts, seed=1))):g}s"
+    made[f"tuned ({tuned})"] = stand.run(BATCHIT, low, rates=parts, planning=tuned)
     for name, each in made.items():
-        result.put(f"late_{name}", single(1 - each.in_time))
-        result.put(f"planning_seconds_{name}", single(each.told["planning_seconds"]))
+        figure = name.split()[0]
+        result.put(f"late_{figure}", single(1 - each.in_time))
+        result.put(f"planning_seconds_{figure}", single(each.told["planning_seconds"]))
     result.plots.append(Plot("triggers", partial(plots.draw_triggers, runs=made)))
 
 

@@ -3,26 +3,20 @@
 from __future__ import annotations
 
 import argparse
-import math
 import os
 import secrets
 import shutil
 import sys
-import threading
-import time
 import traceback
-from collections.abc import Mapping, Sequence
-from datetime import timedelta
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
-
-from penstock.bench.batching.expected import Expected, expected_of
-from penstock.bench.batching.meter import Interval, ProductMeter, told
+from penstock.bench.batching.expected import expected_of
+from penstock.bench.batching.load import Feed, Load, arrivals_of, evenly
+from penstock.bench.batching.meter import ProductMeter
 from penstock.bench.riot.plain import PlainQueries
 from penstock.bench.workers import serve
-from penstock.errors import PenstockError
 from penstock.operators.privacy import Budget, Keys, PolicyTable
 from penstock.pipeline import sinks
 from penstock.pipeline.endpoints import SourceSpec
@@ -34,7 +28,7 @@ from penstock.queues.spool import Spool
 from penstock.spark.engine import PROFILES, Engine
 from penstock.spark.jvm import schema_from_ddl
 from penstock.stages.fuse import cut
-from penstock.workloads.wifi.associations import BEGIN, SCHEMA, TICK_SECONDS, Arrival, generate
+from penstock.workloads.wifi.associations import SCHEMA
 from penstock.workloads.wifi.policies import policies_of
 from penstock.workloads.wifi.products import Rules, wifi
 from penstock.workloads.wifi.sharing import PRODUCTS
@@ -44,58 +38,6 @@ if TYPE_CHECKING:
 
 SETTINGS = {"spark.driver.memory": "4g", "spark.sql.shuffle.partitions": "1"}
 POLLING = "20ms"
-LOOK_SECONDS = 0.5
-GIVE_UP_SECONDS = 20.0
-
-
-def arrivals_of(rates: Sequence[tuple[float, float]], seed: int) -> list[Arrival]:
-    """Rows at each of (rate, seconds) in turn; event time goes on from part to part."""
-    found: list[Arrival] = []
-    begin = 0.0
-    for place, (rate, seconds) in enumerate(rates):
-        part = generate(rate, seconds, seed=seed + place, begin=BEGIN + timedelta(seconds=begin))
-        found += [(begin + at, table) for at, table in part]
-        begin += seconds
-    return found
-
-
-def evenly(arrivals: Sequence[Arrival], seconds: float) -> list[Arrival]:
-    """The same rows, as many in every tick: a load without bursts."""
-    rows = pa.concat_tables([table for _, table in arrivals])
-    step = round(seconds * 1e6) // rows.num_rows
-    first = round(BEGIN.timestamp() * 1e6)
-    at = pa.array(range(first, first + step * rows.num_rows, step)).cast(pa.timestamp("us", "UTC"))
-    even = rows.set_column(rows.column_names.index("at"), rows.schema.field("at"), at)
-    each = max(round(rows.num_rows * TICK_SECONDS / seconds), 1)
-    starts = range(0, rows.num_rows, each)
-    # A row arrives at the end of its tick.
-    return [((start + each) * step / 1e6, even.slice(start, each)) for start in starts]
-
-
-class Feed(threading.Thread):
-    """Hands rows over when they are due."""
-
-    def __init__(self, arrivals: Sequence[Arrival], put: Any, base: float):
-        super().__init__(name="feed", daemon=True)
-        self._arrivals, self._put, self._base = arrivals, put, base
-        self._stopping = threading.Event()
-        self.lag_seconds = 0.0
-        self.error: BaseException | None = None
-
-    def run(self) -> None:
-        try:
-            for seconds, table in self._arrivals:
-                due = self._base + seconds
-                if self._stopping.wait(max(due - time.time(), 0.0)):
-                    return
-                self._put(table, due)
-                self.lag_seconds = max(self.lag_seconds, time.time() - due)
-        except BaseException as error:
-            self.error = error
-
-    def stop(self) -> None:
-        self._stopping.set()
-        self.join(10)
 
 
 class Worker:
@@ -202,53 +144,6 @@ class Worker:
         finally:
             queries.stop()
             spool.close()
-
-
-class Load:
-    """What is fed in one run, and what came of it."""
-
-    def __init__(
-        self,
-        arrivals: list[Arrival],
-        expected: Expected,
-        meters: dict[str, ProductMeter],
-        warmup: float,
-        seconds: float,
-    ):
-        self.arrivals, self.expected, self.meters = arrivals, expected, meters
-        self._warmup, self._seconds = warmup, seconds
-        self.base = 0.0
-
-    def begin(self) -> None:
-        self.base = float(math.ceil(time.time()) + 2)
-
-    @property
-    def interval(self) -> Interval:
-        return Interval(self.base + self._warmup, self.base + self._seconds)
-
-    def run(self, feed: Feed, failed: Any) -> None:
-        """Feeds it all, and returns when the time is over."""
-        feed.start()
-        while (left := self.interval.end - time.time()) > 0:
-            time.sleep(min(left, LOOK_SECONDS))
-            if error := failed():
-                raise PenstockError(f"the workflow must run on, but {error}")
-            if feed.error is not None:
-                raise PenstockError(f"all rows must be fed, but: {feed.error}") from feed.error
-        feed.stop()
-
-    def told(self, feed: Feed) -> dict[str, Any]:
-        latencies = self.expected.latencies(self.base, self.meters)
-        products = {
-            name: told(each, self.interval, PRODUCTS[name].latency_seconds)
-            for name, each in latencies.items()
-        }
-        counted = [each["in_time"] for each in products.values() if each["in_time"] == each["in_time"]]
-        return {
-            "products": products,
-            "in_time": sum(counted) / len(counted) if counted else math.nan,
-            "feed_lag_seconds": feed.lag_seconds,
-        }
 
 
 def _append(spool: Spool, rows: Any, due: float) -> None:
