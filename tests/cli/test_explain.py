@@ -10,6 +10,7 @@ import pytest
 from penstock.cli.main import main
 from penstock.measure.minutes import StageMinute
 from penstock.measure.stage_meter import StageMeter
+from penstock.plan.changes import PlanChange
 from penstock.scheduling.decisions import Decision, Grant, Hold
 
 NOON = 1_700_000_000.0
@@ -190,3 +191,20 @@ def test_none_at_all_cannot_be_asked_for(state: Path, capsys: pytest.CaptureFixt
     with pytest.raises(SystemExit):
         main(["explain", "--state", str(state), "-n", "0"])
     assert "must be 1 or more, got 0" in capsys.readouterr().err
+
+
+def test_the_last_plans_are_shown_with_their_reasons(state: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    plans = [
+        PlanChange(NOON, "the first plan", {"p.parse": 1200, "p.count": 7}, {"p.out": 0.416}, 1.5, True),
+        PlanChange(
+            NOON + 9, "more came", {"p.parse": 1500}, {}, 2.5, False, "no plan holds: 9 rows/s can be held"
+        ),
+    ]
+    (state / "plans.jsonl").write_text("".join(json.dumps(each.to_json()) + "\n" for each in plans))
+    shown = explained(capsys, "p.parse", "--state", state)
+    assert (
+        "22:13:20.000  plan   the first plan; rows a turn: p.parse 1,200; predicted: p.out 0.42 s; "
+        "1.50 slots busy\n"
+        "22:13:29.000  plan   more came; rows a turn: p.parse 1,500; predicted: no targets; "
+        "2.50 slots busy; 9 rows/s can be held\n"
+    ) in shown

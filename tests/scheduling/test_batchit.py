@@ -127,3 +127,10 @@ def test_in_an_idle_pool_part_of_a_batch_runs_at_once() -> None:
         scheduler = Scheduler(BatchIt(), slots, Planned())
         scheduler.wait(view("part", 20, 10.0, 5.0, 50))
         assert isinstance(scheduler.next(10.0), Grant)
+
+
+def test_of_a_backlog_a_turn_takes_what_doubles_it_at_most() -> None:
+    backlog = view("a", 5000, 10.0, 2.0, 50, fixed_seconds=0.1, row_seconds=0.0001)
+    assert Planned().rows(backlog) == 1000
+    assert Planned().rows(replace(backlog, rows_waiting=300)) == 300
+    assert Planned().rows(replace(backlog, row_seconds=0.01)) == 50

@@ -17,6 +17,7 @@ from penstock.measure.minutes import StageMinute, minute_of
 from penstock.scheduling.decisions import Decision, Grant, count, render
 
 REASONS_SHOWN = 3
+PLANS_SHOWN = 5
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -68,6 +69,7 @@ def run(args: argparse.Namespace) -> int:
         print(render(last))
         print()
         account.show()
+    _show_plans(state, stages, minute if args.minute else ())
     _show_causes(minute, stages)
     return 0
 
@@ -101,6 +103,15 @@ def _minute(clock: str | None, state: StateDirectory, stages: set[str] | None) -
 
 def _within(decision: Decision, minute: tuple[StageMinute, ...]) -> bool:
     return not minute or minute_of(decision.at) == minute[0].begin
+
+
+def _show_plans(state: StateDirectory, stages: set[str] | None, minute: tuple[StageMinute, ...]) -> None:
+    """The last plans of batch sizes, with their reasons."""
+    plans = [each for each in state.plans() if not minute or minute_of(each.at) == minute[0].begin]
+    if plans:
+        print()
+    for each in plans[-PLANS_SHOWN:]:
+        print(each.line(stages))
 
 
 def _show_causes(minute: tuple[StageMinute, ...], stages: set[str] | None) -> None:

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 from penstock.errors import PenstockError
 from penstock.measure.minutes import StageMinute
+from penstock.plan.changes import PlanChange
 from penstock.scheduling.decisions import Decision, DecisionError, decision_from_json
 
 DEFAULT = Path("penstock-state")
@@ -79,6 +80,10 @@ class StateDirectory:
     def minutes(self) -> Iterator[StageMinute]:
         """The figures of stages by minute, oldest first, as far as they are kept."""
         yield from self._kept("minutes", StageMinute.from_json)
+
+    def plans(self) -> Iterator[PlanChange]:
+        """The plans of batch sizes that were put in force, oldest first, as far as they are kept."""
+        yield from self._kept("plans", PlanChange.from_json)
 
     def _kept(self, name: str, read: Callable[[Any], Kept]) -> Iterator[Kept]:
         for path in (self.path / f"{name}.1.jsonl", self.path / f"{name}.jsonl"):

@@ -54,11 +54,17 @@ class AtMost:
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """Takes a batch as planned, or what there is of it; all that waits where no plan is known."""
+    """Takes a batch as planned, or what there is of it; all that waits where no plan is known.
+
+    Of a backlog it takes more, up to as many rows as double the turn: a plan for mean rates would let
+    a burst wait for many turns that are mostly fixed cost.
+    """
 
     def rows(self, stage: StageView) -> int:
-        planned = stage.planned_rows
-        return stage.rows_waiting if planned is None else min(stage.rows_waiting, planned)
+        if stage.planned_rows is None:
+            return stage.rows_waiting
+        doubling = int(stage.slots * stage.fixed_seconds / stage.row_seconds) if stage.row_seconds > 0 else 0
+        return min(stage.rows_waiting, max(stage.planned_rows, doubling))
 
 
 def parse_consumption(text: str) -> Consumption:

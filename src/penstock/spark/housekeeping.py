@@ -6,9 +6,10 @@ import logging
 from collections.abc import Callable
 
 from penstock.measure.turns import TurnRecord
+from penstock.plan.changes import PlanChange
 from penstock.spark.kept_lines import KeptLines
 from penstock.spark.minutes import Minutes
-from penstock.spark.planning import PlanChange, Planner
+from penstock.spark.planning import Planner
 from penstock.spark.promise_watch import PromiseWatch
 from penstock.spark.query import queries_alive
 from penstock.spark.running import RunningPipeline

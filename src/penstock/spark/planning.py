@@ -7,14 +7,13 @@ import threading
 import time
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from math import inf
-from typing import Any
 
 from penstock.measure.profiles import StageProfile
 from penstock.measure.rates import Rate, RateMeter
 from penstock.measure.turns import TurnRecord
 from penstock.plan import BatchPlan, PlanError, PlanStage, Pool, Product, Workflow, plan_batches, shortage_of
+from penstock.plan.changes import PlanChange
 from penstock.plan.triggers import EveryProduct, Situation, Trigger
 from penstock.plan.workflow import RESERVE
 from penstock.spark.dispatcher import Dispatcher
@@ -30,27 +29,6 @@ SHORTAGE_SECONDS = 30.0
 BEYOND_SEEN = 4
 LEAST_KNOWN = 100
 """Rows up to which a plan may go, whatever turns were seen; beyond, four times the largest."""
-
-
-@dataclass(frozen=True)
-class PlanChange:
-    """A plan that was put in force, when and why."""
-
-    at: float
-    reason: str
-    plan: BatchPlan
-    shortage: str = ""
-
-    def to_json(self) -> dict[str, Any]:
-        return {
-            "at": self.at,
-            "reason": self.reason,
-            "rows": dict(self.plan.rows),
-            "delays": dict(self.plan.delays),
-            "busy_slots": self.plan.busy_slots,
-            "holds": self.plan.holds,
-            "shortage": self.shortage,
-        }
 
 
 class Planner:
@@ -109,7 +87,7 @@ class Planner:
             change = self._look(now, tuple(pipelines))
             self.planning_seconds += time.perf_counter() - began
         if change is not None:
-            self._dispatcher.put_in_force(change.plan.rows)
+            self._dispatcher.put_in_force(change.rows)
             log.info("planned: %s", change.reason)
             if change.shortage:
                 log.warning("%s", change.shortage)
@@ -132,7 +110,7 @@ class Planner:
         self.made += 1
         self._in_force, self._planned_at, self._products = plan, now, 0
         self._planned_seconds = _turn_seconds(workflow, plan)
-        change = PlanChange(now, reason, plan, self._shortage(now, workflow, pool, plan))
+        change = PlanChange.of(plan, now, reason, self._shortage(now, workflow, pool, plan))
         self.changes.append(change)
         return change
 
