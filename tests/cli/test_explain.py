@@ -196,9 +196,7 @@ def test_none_at_all_cannot_be_asked_for(state: Path, capsys: pytest.CaptureFixt
 def test_the_last_plans_are_shown_with_their_reasons(state: Path, capsys: pytest.CaptureFixture[str]) -> None:
     plans = [
         PlanChange(NOON, "the first plan", {"p.parse": 1200, "p.count": 7}, {"p.out": 0.416}, 1.5, True),
-        PlanChange(
-            NOON + 9, "more came", {"p.parse": 1500}, {}, 2.5, False, "no plan holds: 9 rows/s can be held"
-        ),
+        PlanChange(NOON + 9, "more came", {"p.parse": 1500}, {}, 2.5, False, "9 rows/s can be held"),
     ]
     (state / "plans.jsonl").write_text("".join(json.dumps(each.to_json()) + "\n" for each in plans))
     shown = explained(capsys, "p.parse", "--state", state)

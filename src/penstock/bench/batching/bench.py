@@ -78,8 +78,8 @@ def run(settings: BenchSettings) -> BenchResult:
             "in_time": "mean over products of the share of results within target; a result that never came "
             "is late",
             "latency": "rows from their arrival; windows from the arrival of the first row after their end",
-            "held": f"a rate at which {IN_TIME:.1%} are in time, in steps of a quarter; from 99% on there is a "
-            "second try",
+            "held": f"a rate at which {IN_TIME:.1%} are in time, in steps of a quarter; a side with 99% has "
+            "a second try",
         }
     return result
 
