@@ -32,20 +32,20 @@ def test_without_a_name_it_lists_the_benches(capsys: pytest.CaptureFixture[str])
     assert main(["bench"]) == 0
     shown = capsys.readouterr().out
     for name, bench in BENCHES.items():
-        assert f"  {name:7}  {bench.help}\n" in shown
+        assert f"  {name:8}  {bench.help}\n" in shown
 
 
 def test_its_help_lists_them_too(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as stopped:
         main(["bench", "--help"])
     assert stopped.value.code == 0
-    assert f"  turns    {BENCHES['turns'].help}\n" in capsys.readouterr().out
+    assert f"  turns     {BENCHES['turns'].help}\n" in capsys.readouterr().out
 
 
 def test_an_unknown_bench_is_one_message_and_exit_code_2(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["bench", "speed"]) == 2
     assert capsys.readouterr().err == (
-        "penstock: a bench must be one of turns, share, crash, riot, tenants, got 'speed': "
+        "penstock: a bench must be one of turns, share, crash, riot, tenants, batching, got 'speed': "
         "nothing was measured\n"
     )
 

@@ -63,8 +63,8 @@ class Interval:
 def row_latencies(due: Sequence[float], counts: Sequence[tuple[float, int]]) -> list[tuple[float, float]]:
     """(due, latency) of each result: the first row that came is the first that was due, and so on.
 
-    >>> row_latencies([10.0, 10.1, 10.2], [(10.5, 2)])
-    [(10.0, 0.5), (10.1, 0.4000000000000004), (10.2, inf)]
+    >>> row_latencies([10.0, 10.25, 10.5], [(10.5, 2)])
+    [(10.0, 0.5), (10.25, 0.25), (10.5, inf)]
     """
     came: list[float] = []
     for when, rows in counts:
