@@ -1,0 +1,218 @@
+"""The controller of slots (DRS, section IV-B): more on shortage, fewer if too many, or placed anew.
+
+A pure state machine: `step` takes the state and a look, and returns the next state with a decision. Under
+a steady load it comes to rest, by four rules beside T_ra. Plans aim below T_max, while only what is measured
+above it is a shortage. Fewer slots must have been enough for a while. A better place must be better by a
+share, at every look of a window. And what was measured of an allocation is remembered: one that was left
+is not gone back to under the same load, unless it was good for what is wanted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from math import inf
+
+from penstock.errors import PenstockError
+from penstock.plan.controller_state import (
+    Hold,
+    Kind,
+    Rescale,
+    SlotObservation,
+    SlotSettings,
+    SlotState,
+    Visit,
+)
+from penstock.plan.fine_tuning import PAIRS, Line, line_through
+from penstock.plan.slot_errors import SlotError, TargetOutOfReachError
+from penstock.plan.slots import SlotPlan, assign_processors, judge, min_processors
+
+VISITS = 16
+"""Allocations that are remembered."""
+SAME_LOAD = 0.1
+"""By what share loads differ that count as the same."""
+OUTLIER = 4.0
+"""A measurement counts at most as so many times what was expected: a backlog is no fault of the model."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """What follows from one look."""
+
+    state: SlotState
+    decision: Hold | Rescale
+
+
+@dataclass(frozen=True)
+class SlotController:
+    """Decides about slots; it keeps nothing itself."""
+
+    settings: SlotSettings
+
+    def step(self, state: SlotState, seen: SlotObservation) -> Step:
+        """The next state, and what to do; a `Rescale` is taken to be acted on."""
+        _check_stages(seen)
+        state = self._taken_in(state, seen)
+        decision = self._decide(state, seen)
+        if isinstance(decision, Rescale):
+            visit = Visit(state.slots, seen.network.busy_slots, state.mean_seconds)
+            others = [each for each in state.left if each.slots != visit.slots or not _same(each, seen)]
+            left = (*others, visit)[-VISITS:]
+            state = SlotState(decision.plan.slots, seen.now, pairs=state.pairs, left=left)
+        return Step(state, decision)
+
+    def _taken_in(self, state: SlotState, seen: SlotObservation) -> SlotState:
+        """The state with what was measured."""
+        if dict(seen.slots) != dict(state.slots):
+            # Someone else has changed them, and what was measured before tells nothing of them.
+            state = SlotState(dict(seen.slots), seen.now, pairs=state.pairs, left=state.left)
+        estimate = seen.network.sojourn_seconds(seen.slots)
+        if seen.inputs_done > 0:
+            state = replace(state, samples=(*state.samples, seen.measured_seconds)[-self.settings.window :])
+        elif estimate == inf:
+            # Nothing comes out where more comes in than can be done: that is a measurement too.
+            state = replace(state, samples=(*state.samples, inf)[-self.settings.window :])
+        full, mean = len(state.samples) == self.settings.window, state.mean_seconds
+        if full and 0.0 < estimate < inf and 0.0 < mean < inf:
+            most = OUTLIER * line_through(state.pairs).corrected(estimate)
+            state = replace(state, pairs=(*state.pairs, (estimate, min(mean, most)))[-PAIRS:])
+        low = full and mean < self.settings.relaxed_seconds
+        state = replace(state, low_since=min(state.low_since, seen.now) if low else inf)
+        return self._voted(state, seen)
+
+    def _voted(self, state: SlotState, seen: SlotObservation) -> SlotState:
+        """Counts for how many looks the same allocation has been the better one."""
+        try:
+            best = assign_processors(seen.network, self._total(state)).slots
+        except SlotError:
+            return replace(state, better=None, better_looks=0)
+        looks = state.better_looks + 1 if best == state.better else 1
+        return replace(state, better=best, better_looks=looks)
+
+    def _total(self, state: SlotState) -> int:
+        """What slots are placed with."""
+        most = self.settings.most_slots
+        return most if self.settings.problem == "least-latency" else min(state.total, most)
+
+    def _decide(self, state: SlotState, seen: SlotObservation) -> Hold | Rescale:
+        settings, passed = self.settings, seen.now - state.changed_at
+        if len(state.samples) < settings.window:
+            return Hold(f"{len(state.samples)} of {settings.window} samples since the last change")
+        if passed < settings.between_seconds - 1e-6:
+            return Hold(f"changed {passed:.0f} s ago, at most every {settings.between_seconds:.0f} s")
+        try:
+            if state.total > settings.most_slots:
+                plan = assign_processors(seen.network, settings.most_slots)
+                return Rescale(
+                    "fewer", plan, f"{state.total} slots are in use, {settings.most_slots} allowed"
+                )
+            if settings.problem == "least-latency":
+                return self._place(state, seen)
+            if state.mean_seconds > settings.target_seconds:
+                return self._more(state, seen)
+            if state.mean_seconds < settings.relaxed_seconds:
+                return self._fewer(state, seen)
+            return self._place(state, seen)
+        except SlotError as error:
+            return Hold(str(error))
+
+    def _more(self, state: SlotState, seen: SlotObservation) -> Hold | Rescale:
+        """Shortage: what the target needs, and at least one more, as the present ones are too few."""
+        settings = self.settings
+        why = f"E[T] measured {state.mean_seconds:.3g} s, over {settings.target_seconds:.3g} s"
+        if state.total >= settings.most_slots:
+            placed = self._place(state, seen)
+            return (
+                placed
+                if isinstance(placed, Rescale)
+                else Hold(f"{why}, and all {state.total} slots are in use")
+            )
+        needed, note = self._needed(state, seen)
+        plan = assign_processors(seen.network, max(needed, state.total + 1))
+        if plan.total <= state.total:
+            return Hold(f"{why}, but more slots than {state.total} would help nowhere")
+        return Rescale("more", plan, f"{why}: {plan.total} slots rather than {state.total}{note}")
+
+    def _needed(self, state: SlotState, seen: SlotObservation) -> tuple[int, str]:
+        """Slots for what plans aim at, by the regression to what is measured; K_max if none will do."""
+        settings = self.settings
+        aim = self._line(state).estimate_for(settings.aim_seconds)
+        if not aim > 0.0:
+            return settings.most_slots, "; by what was measured, no number meets the target"
+        try:
+            return min_processors(seen.network, aim, settings.most_slots).total, ""
+        except TargetOutOfReachError as error:
+            return settings.most_slots, f"; {error}"
+
+    def _fewer(self, state: SlotState, seen: SlotObservation) -> Hold | Rescale:
+        """Too many: what the target needs, unless so few were found to be too few."""
+        settings, passed = self.settings, seen.now - state.low_since
+        why = f"E[T] measured {state.mean_seconds:.3g} s, under {settings.relaxed_seconds:.3g} s"
+        if passed < settings.scale_down_seconds - 1e-6:
+            return Hold(f"{why}, for {passed:.0f} of {settings.scale_down_seconds:.0f} s")
+        needed, _ = self._needed(state, seen)
+        short = [each.total for each in state.left if self._was_short(each, seen)]
+        fewest = max([needed, *(total + 1 for total in short)])
+        if fewest >= state.total:
+            placed = self._place(state, seen)
+            known = f", as {max(short)} were too few before" if short and max(short) >= needed else ""
+            return (
+                placed if isinstance(placed, Rescale) else Hold(f"{why}, but no fewer slots would do{known}")
+            )
+        plan = assign_processors(seen.network, fewest)
+        return Rescale("fewer", plan, f"{why}: {plan.total} slots rather than {state.total}")
+
+    def _was_short(self, visit: Visit, seen: SlotObservation) -> bool:
+        """Whether an allocation was too few for a load that was hardly more than that of now."""
+        return (
+            visit.measured_seconds > self.settings.target_seconds
+            and visit.busy_slots <= (1.0 + SAME_LOAD) * seen.network.busy_slots
+        )
+
+    def _place(self, state: SlotState, seen: SlotObservation) -> Hold | Rescale:
+        """The same slots at better places."""
+        plan = assign_processors(seen.network, self._total(state))
+        if dict(plan.slots) == dict(state.slots):
+            return Hold(f"{plan.total} slots are where they help most")
+        now = judge(seen.network, state.slots)
+        gain = _gain(now, plan)
+        if gain <= self.settings.worthwhile:
+            return Hold(f"other places for {plan.total} slots would spare {gain:.1%}: not worth a change")
+        if state.better_looks < self.settings.window:
+            return Hold(f"other places were better at {state.better_looks} of {self.settings.window} looks")
+        for visit in state.left:
+            if visit.slots == plan.slots and _same(visit, seen) and self._no_better(visit, state):
+                return Hold(f"other places were tried and led to {visit.measured_seconds:.3g} s")
+        kind: Kind = (
+            "placed" if plan.total == state.total else "more" if plan.total > state.total else "fewer"
+        )
+        return Rescale(
+            kind, plan, f"E[T] estimated {plan.sojourn_seconds:.3g} s rather than {now.sojourn_seconds:.3g} s"
+        )
+
+    def _no_better(self, visit: Visit, state: SlotState) -> bool:
+        return visit.measured_seconds >= state.mean_seconds * (1.0 - 2.0 * self.settings.worthwhile)
+
+    def _line(self, state: SlotState) -> Line:
+        return line_through(state.pairs)
+
+
+def _gain(now: SlotPlan, then: SlotPlan) -> float:
+    """The share of E[T] that is spared."""
+    return 1.0 if now.sojourn_seconds == inf else 1.0 - then.sojourn_seconds / now.sojourn_seconds
+
+
+def _same(visit: Visit, seen: SlotObservation) -> bool:
+    return abs(visit.busy_slots - seen.network.busy_slots) <= SAME_LOAD * seen.network.busy_slots
+
+
+def _check_stages(seen: SlotObservation) -> None:
+    names = [stage.name for stage in seen.network.stages]
+    if missing := _missing(names, seen.slots):
+        raise PenstockError(
+            f"slots must be told for every stage of the network, got none for {missing}: E[T] hangs on them"
+        )
+
+
+def _missing(names: list[str], slots: Mapping[str, int]) -> str:
+    return ", ".join(name for name in names if slots.get(name, 0) < 1)
