@@ -168,7 +168,7 @@ def test_too_few_slots_are_told_with_what_would_help() -> None:
         assign_processors(vld(), 15)
     assert str(error.value) == (
         "the stages must have at least 18 slots (match 9, sift 8, aggregate 1), got 15: "
-        "queues would grow without end; needed: 3 more, or 81% of the load"
+        "queues would grow without end; needed: 3 more, or 80% of the load"
     )
     assert (error.value.slots, error.value.needed) == (15, 18)
     assign_processors(vld(13.0 * error.value.held_share), 15)

@@ -1,9 +1,10 @@
 """The controller of slots (DRS, section IV-B): more on shortage, fewer if too many, or placed anew.
 
 A pure state machine: `step` takes the state and a look, and returns the next state with a decision. Under
-a steady load it comes to rest, by four rules beside T_ra. Plans aim below T_max, while only what is measured
-above it is a shortage. Fewer slots must have been enough for a while. A better place must be better by a
-share, at every look of a window. And what was measured of an allocation is remembered: one that was left
+a steady load it comes to rest, by five rules beside T_ra. Plans aim below T_max, while only what is measured
+above it is a shortage. A shortage lasts for a window, in which rates have come to be those of now, and has
+not passed. Fewer slots must have been enough at every look for a while. A better place must be better by a share, at
+every look of a window. And what was measured of an allocation is remembered: one that was left
 is not gone back to under the same load, unless it was good for what is wanted.
 """
 
@@ -29,10 +30,12 @@ from penstock.plan.slots import SlotPlan, assign_processors, judge, min_processo
 
 VISITS = 16
 """Allocations that are remembered."""
-SAME_LOAD = 0.1
+SAME_LOAD = 0.2
 """By what share loads differ that count as the same."""
-OUTLIER = 4.0
-"""A measurement counts at most as so many times what was expected: a backlog is no fault of the model."""
+BETTER_THERE = 0.8
+"""What was measured elsewhere must be at most this share of what is measured here, to go back there."""
+STEADY = 2.0
+"""By what factor measurements of a window may differ for a model to be judged by them."""
 
 
 @dataclass(frozen=True)
@@ -72,13 +75,27 @@ class SlotController:
         elif estimate == inf:
             # Nothing comes out where more comes in than can be done: that is a measurement too.
             state = replace(state, samples=(*state.samples, inf)[-self.settings.window :])
-        full, mean = len(state.samples) == self.settings.window, state.mean_seconds
-        if full and 0.0 < estimate < inf and 0.0 < mean < inf:
-            most = OUTLIER * line_through(state.pairs).corrected(estimate)
-            state = replace(state, pairs=(*state.pairs, (estimate, min(mean, most)))[-PAIRS:])
-        low = full and mean < self.settings.relaxed_seconds
-        state = replace(state, low_since=min(state.low_since, seen.now) if low else inf)
-        return self._voted(state, seen)
+        return self._voted(self._judged(self._learned(state, estimate), seen), seen)
+
+    def _learned(self, state: SlotState, estimate: float) -> SlotState:
+        """With one more pair for the regression, if the window was a steady one."""
+        full = len(state.samples) == self.settings.window
+        if full and 0.0 < estimate < inf and 0.0 < max(state.samples) <= STEADY * min(state.samples) < inf:
+            return replace(state, pairs=(*state.pairs, (estimate, state.mean_seconds))[-PAIRS:])
+        return state
+
+    def _judged(self, state: SlotState, seen: SlotObservation) -> SlotState:
+        """For how long there have been too few slots, or too many."""
+        short = bool(state.samples) and state.mean_seconds > self.settings.target_seconds
+        low = (
+            len(state.samples) == self.settings.window and state.mean_seconds < self.settings.relaxed_seconds
+        )
+        return replace(
+            state,
+            short_looks=state.short_looks + 1 if short else 0,
+            low_since=min(state.low_since, seen.now) if low else inf,
+            low_needed=max(state.low_needed, self._fewest(state, seen)) if low else 0,
+        )
 
     def _voted(self, state: SlotState, seen: SlotObservation) -> SlotState:
         """Counts for how many looks the same allocation has been the better one."""
@@ -120,6 +137,10 @@ class SlotController:
         """Shortage: what the target needs, and at least one more, as the present ones are too few."""
         settings = self.settings
         why = f"E[T] measured {state.mean_seconds:.3g} s, over {settings.target_seconds:.3g} s"
+        if state.short_looks < settings.window:
+            return Hold(f"{why}, at {state.short_looks} of {settings.window} looks")
+        if state.samples[-1] <= settings.target_seconds:
+            return Hold(f"{why}, but no longer: {state.samples[-1]:.3g} s at last")
         if state.total >= settings.most_slots:
             placed = self._place(state, seen)
             return (
@@ -127,16 +148,16 @@ class SlotController:
                 if isinstance(placed, Rescale)
                 else Hold(f"{why}, and all {state.total} slots are in use")
             )
-        needed, note = self._needed(state, seen)
+        needed, note = self._needed(seen, line_through(state.pairs))
         plan = assign_processors(seen.network, max(needed, state.total + 1))
         if plan.total <= state.total:
             return Hold(f"{why}, but more slots than {state.total} would help nowhere")
         return Rescale("more", plan, f"{why}: {plan.total} slots rather than {state.total}{note}")
 
-    def _needed(self, state: SlotState, seen: SlotObservation) -> tuple[int, str]:
+    def _needed(self, seen: SlotObservation, line: Line) -> tuple[int, str]:
         """Slots for what plans aim at, by the regression to what is measured; K_max if none will do."""
         settings = self.settings
-        aim = self._line(state).estimate_for(settings.aim_seconds)
+        aim = line.estimate_for(settings.aim_seconds)
         if not aim > 0.0:
             return settings.most_slots, "; by what was measured, no number meets the target"
         try:
@@ -150,23 +171,36 @@ class SlotController:
         why = f"E[T] measured {state.mean_seconds:.3g} s, under {settings.relaxed_seconds:.3g} s"
         if passed < settings.scale_down_seconds - 1e-6:
             return Hold(f"{why}, for {passed:.0f} of {settings.scale_down_seconds:.0f} s")
-        needed, _ = self._needed(state, seen)
-        short = [each.total for each in state.left if self._was_short(each, seen)]
-        fewest = max([needed, *(total + 1 for total in short)])
+        short = self._known_short(state, seen)
+        fewest = max(state.low_needed, short + 1)
         if fewest >= state.total:
             placed = self._place(state, seen)
-            known = f", as {max(short)} were too few before" if short and max(short) >= needed else ""
+            known = f", as {short} were too few before" if short >= state.low_needed else ""
             return (
                 placed if isinstance(placed, Rescale) else Hold(f"{why}, but no fewer slots would do{known}")
             )
         plan = assign_processors(seen.network, fewest)
         return Rescale("fewer", plan, f"{why}: {plan.total} slots rather than {state.total}")
 
-    def _was_short(self, visit: Visit, seen: SlotObservation) -> bool:
-        """Whether an allocation was too few for a load that was hardly more than that of now."""
-        return (
-            visit.measured_seconds > self.settings.target_seconds
-            and visit.busy_slots <= (1.0 + SAME_LOAD) * seen.network.busy_slots
+    def _fewest(self, state: SlotState, seen: SlotObservation) -> int:
+        """By the model; where it is too gloomy, below that one slot at a time."""
+        try:
+            by_model, _ = self._needed(seen, Line())
+            by_line, _ = self._needed(seen, line_through(state.pairs))
+        except SlotError:
+            return state.total
+        return max(by_line, min(by_model, state.total - 1))
+
+    def _known_short(self, state: SlotState, seen: SlotObservation) -> int:
+        """The most slots that were too few for a load which was hardly more than that of now; else 0."""
+        most_busy = (1.0 + SAME_LOAD) * seen.network.busy_slots
+        return max(
+            (
+                visit.total
+                for visit in state.left
+                if visit.measured_seconds > self.settings.target_seconds and visit.busy_slots <= most_busy
+            ),
+            default=0,
         )
 
     def _place(self, state: SlotState, seen: SlotObservation) -> Hold | Rescale:
@@ -181,7 +215,8 @@ class SlotController:
         if state.better_looks < self.settings.window:
             return Hold(f"other places were better at {state.better_looks} of {self.settings.window} looks")
         for visit in state.left:
-            if visit.slots == plan.slots and _same(visit, seen) and self._no_better(visit, state):
+            tried = visit.slots == plan.slots and _same(visit, seen)
+            if tried and visit.measured_seconds > BETTER_THERE * state.mean_seconds:
                 return Hold(f"other places were tried and led to {visit.measured_seconds:.3g} s")
         kind: Kind = (
             "placed" if plan.total == state.total else "more" if plan.total > state.total else "fewer"
@@ -189,12 +224,6 @@ class SlotController:
         return Rescale(
             kind, plan, f"E[T] estimated {plan.sojourn_seconds:.3g} s rather than {now.sojourn_seconds:.3g} s"
         )
-
-    def _no_better(self, visit: Visit, state: SlotState) -> bool:
-        return visit.measured_seconds >= state.mean_seconds * (1.0 - 2.0 * self.settings.worthwhile)
-
-    def _line(self, state: SlotState) -> Line:
-        return line_through(state.pairs)
 
 
 def _gain(now: SlotPlan, then: SlotPlan) -> float:

@@ -131,8 +131,12 @@ class SlotState:
     changed_at: float
     samples: tuple[float, ...] = ()
     """Measured since the last change, at most w."""
+    short_looks: int = 0
+    """For how many looks in a row the mean has been over T_max."""
     low_since: float = inf
     """Since when there have been too many slots."""
+    low_needed: int = 0
+    """The most that were needed at any look since then."""
     better: Mapping[str, int] | None = None
     """Where slots would be placed rather, and for how many looks in a row."""
     better_looks: int = 0

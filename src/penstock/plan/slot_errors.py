@@ -30,7 +30,7 @@ class TooFewSlotsError(SlotError):
         """Of the load, what these slots would hold."""
         helps = f"{self.needed - slots} more"
         if self.held_share > 0.0:
-            helps += f", or {self.held_share:.0%} of the load"
+            helps += f", or {floor(100 * self.held_share)}% of the load"
         super().__init__(
             f"the stages must have at least {self.needed} slots ({_named(least)}), got {slots}: "
             f"queues would grow without end; needed: {helps}"
