@@ -3,8 +3,8 @@
 A pure state machine: `step` takes the state and a look, and returns the next state with a decision. Under
 a steady load it comes to rest, by five rules beside T_ra. Plans aim below T_max, while only what is measured
 above it is a shortage. A shortage lasts for a window, in which rates have come to be those of now, and has
-not passed. Fewer slots must have been enough at every look for a while. A better place must be better by a share, at
-every look of a window. And what was measured of an allocation is remembered: one that was left
+not passed. Fewer slots must have been enough at every look for a while. A better place must be better by a
+share, at every look of a window. And what was measured of an allocation is remembered: one that was left
 is not gone back to under the same load, unless it was good for what is wanted.
 """
 
@@ -58,9 +58,7 @@ class SlotController:
         state = self._taken_in(state, seen)
         decision = self._decide(state, seen)
         if isinstance(decision, Rescale):
-            visit = Visit(state.slots, seen.network.busy_slots, state.mean_seconds)
-            others = [each for each in state.left if each.slots != visit.slots or not _same(each, seen)]
-            left = (*others, visit)[-VISITS:]
+            left = _left(state, seen, decision.kind)
             state = SlotState(decision.plan.slots, seen.now, pairs=state.pairs, left=left)
         return Step(state, decision)
 
@@ -216,7 +214,7 @@ class SlotController:
             return Hold(f"other places were better at {state.better_looks} of {self.settings.window} looks")
         for visit in state.left:
             tried = visit.slots == plan.slots and _same(visit, seen)
-            if tried and visit.measured_seconds > BETTER_THERE * state.mean_seconds:
+            if tried and visit.measured_seconds > BETTER_THERE**visit.times * state.mean_seconds:
                 return Hold(f"other places were tried and led to {visit.measured_seconds:.3g} s")
         kind: Kind = (
             "placed" if plan.total == state.total else "more" if plan.total > state.total else "fewer"
@@ -231,8 +229,18 @@ def _gain(now: SlotPlan, then: SlotPlan) -> float:
     return 1.0 if now.sojourn_seconds == inf else 1.0 - then.sojourn_seconds / now.sojourn_seconds
 
 
+def _left(state: SlotState, seen: SlotObservation, kind: Kind) -> tuple[Visit, ...]:
+    """The allocations that were left, with the present one."""
+    earlier = [each.times for each in state.left if each.slots == state.slots] if kind == "placed" else []
+    visit = Visit(state.slots, seen.network.busy_slots, state.mean_seconds, 1 + max(earlier, default=0))
+    others = [each for each in state.left if each.slots != visit.slots or not _same(each, seen)]
+    return (*others, visit)[-VISITS:]
+
+
 def _same(visit: Visit, seen: SlotObservation) -> bool:
-    return abs(visit.busy_slots - seen.network.busy_slots) <= SAME_LOAD * seen.network.busy_slots
+    """Whether the load was about that of now."""
+    busy = seen.network.busy_slots
+    return abs(visit.busy_slots - busy) <= SAME_LOAD * visit.times * busy
 
 
 def _check_stages(seen: SlotObservation) -> None:

@@ -117,6 +117,8 @@ class Visit:
     slots: Mapping[str, int]
     busy_slots: float
     measured_seconds: float
+    times: int = 1
+    """How often it was left in a row for better places: each time it takes more to go back."""
 
     @property
     def total(self) -> int:
