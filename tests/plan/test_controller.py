@@ -290,8 +290,8 @@ def test_a_step_changes_nothing_that_it_was_given_and_repeats() -> None:
         ),
         (
             lambda: SlotSettings("fewest-slots", 4, 1.0, 0.9),
-            "relaxed_seconds of a controller of slots must be 0 or more and below what plans aim at, got 0.9: "
-            "plans aim at 0.8 s",
+            "relaxed_seconds of a controller of slots must be 0 or more and below what plans aim at, "
+            "got 0.9: plans aim at 0.8 s",
         ),
     ],
 )
