@@ -58,34 +58,43 @@ class BulkService:
             return inf
         return self._seconds(self.row_seconds / slots)
 
-    def turn_seconds(self, slots: int) -> float:
-        """t: mean length of a turn; inf if rows pile up."""
-        return inf if slots <= self.busy_slots else self._turn(self.row_seconds / slots)[0]
+    def waiting_sojourn_seconds(self, wait_seconds: float) -> float:
+        """E[T](1) if each turn has to wait that long for its slot; rows that come meanwhile go with it."""
+        b, rho = self.row_seconds, self.busy_slots
+        turn, idle = self.turn(1, wait_seconds)
+        round_seconds = turn + wait_seconds + self.arrival_scv * rho * b / (1.0 - rho * rho)
+        at_idle, else_ = (1.0 + rho) * wait_seconds, (0.5 + rho) * round_seconds
+        return self.fixed_seconds + b + idle * at_idle + (1.0 - idle) * else_
+
+    def turn(self, slots: int, wait_seconds: float = 0.0) -> tuple[float, float]:
+        """t, the mean length of a turn, and the share of time in which the stage has nothing to do."""
+        if slots <= self.busy_slots:
+            return inf, 0.0
+        return self._turn(self.row_seconds / slots, wait_seconds)
 
     def _seconds(self, b: float) -> float:
         rho = self.rows_per_second * b
         if self.segment_seconds * (1.0 - rho) >= self.fixed_seconds and self.segment_seconds > 0.0:
             return self.fixed_seconds + rho * self.segment_seconds
-        turn, idle = self._turn(b)
+        turn, idle = self._turn(b, 0.0)
         # The turn that a row finds is longer than the mean one, by Var(t)/t.
         found = turn + self.arrival_scv * rho * b / (1.0 - rho * rho)
         return self.fixed_seconds + b + (1.0 - idle) * (0.5 + rho) * found
 
-    def _turn(self, b: float) -> tuple[float, float]:
-        """t and the share of time without work.
-
-        With the chance e = exp(-lambda t) that nobody comes during a turn, the stage is idle for e/lambda a
-        turn, so that n = lambda t + e rows make up a turn and t = c0 + b n. Newton's steps from e = 0 go up
-        to the solution and never over it, as t (1 - rho) - b e is increasing and concave in t.
+    def _turn(self, b: float, wait: float) -> tuple[float, float]:
+        """With the chance e = exp(-lambda t) that nobody comes during a turn, the stage is idle for e/lambda
+        a turn, so that n = lambda (t + wait) + e rows make up a turn and t = c0 + b n. Newton's steps from
+        e = 0 go up to the solution and never over it, as t (1 - rho) - b e is increasing and concave in t.
         """
         rate, rho = self.rows_per_second, self.rows_per_second * b
         if rate == 0.0:
             return self.fixed_seconds + b, 1.0
-        turn, empty = self.fixed_seconds / (1.0 - rho), 1.0
+        fixed = self.fixed_seconds + rho * wait
+        turn, empty = fixed / (1.0 - rho), 1.0
         for _ in range(ROUNDS):
             empty = exp(-rate * turn)
-            step = (self.fixed_seconds + b * empty - (1.0 - rho) * turn) / (1.0 - rho + rho * empty)
+            step = (fixed + b * empty - (1.0 - rho) * turn) / (1.0 - rho + rho * empty)
             turn += step
             if step <= CLOSE * turn:
                 break
-        return turn, empty / (empty + rate * turn)
+        return turn, empty / (empty + rate * (turn + wait))

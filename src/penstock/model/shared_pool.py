@@ -7,7 +7,7 @@ from functools import cached_property
 from math import inf
 
 from penstock.model.bulk import BulkService
-from penstock.model.gigk import GIGk
+from penstock.model.slot_wait import slot_waits
 from penstock.model.stage_model import ModelError, check_number
 
 
@@ -45,10 +45,10 @@ class PoolMember:
 class SharedPool:
     """Several stages on one pool; as one stage of a network it takes the weighted sum of them.
 
-    In rotation a cycle takes G = sum(c0) / (K - sum(lambda c1)), and a row stays (1/2 + lambda_i c1_i) G +
-    c0_i + c1_i. That is too much for a pool with little to do, where a cycle passes stages without rows;
-    there the slots are a queue of one-row turns, M/G/K, too much for a busy pool, whose rows share turns.
-    So the lesser of the two waits counts, and never less than what the stage would need alone.
+    A turn waits w for a slot, behind turns of other stages. A full pool goes in rotation: a cycle takes
+    G = sum(c0) / (K - sum(lambda c1)), and a row stays (1/2 + lambda_i c1_i) G + c0_i + c1_i. In an idle one
+    w vanishes and each stage is as if alone. Between them w is what it leads to itself: the longer turns
+    wait, the more rows they have and the more stages are there to be waited for. Derived in docs/slots.md.
 
     >>> pool = SharedPool(tuple(PoolMember(f"s{i}", 1000.0, 0.1, 0.0002) for i in range(8)))
     >>> [round(pool.stage_seconds("s0", k), 3) for k in (1, 2, 3, 8)]
@@ -77,13 +77,12 @@ class SharedPool:
         """Of an input, over all its turns at these stages."""
         if slots <= self.busy_slots:
             return inf
-        return sum(member.weight * self._seconds(member, slots) for member in self.members)
+        seconds = self._seconds(slots)
+        return sum(each.weight * seconds[each.name] for each in self.members)
 
     def stage_seconds(self, name: str, slots: int) -> float:
         """Of a row at one of the stages."""
-        if slots <= self.busy_slots:
-            return inf
-        return self._seconds(self.member(name), slots)
+        return inf if slots <= self.busy_slots else self._seconds(slots)[self.member(name).name]
 
     def cycle_seconds(self, slots: int) -> float:
         """G, if every stage has a turn in every cycle; inf if rows pile up."""
@@ -98,29 +97,19 @@ class SharedPool:
             raise ModelError(f"a stage of the pool must be one of {names}, got {name!r}: it runs elsewhere")
         return found[0]
 
-    def _seconds(self, member: PoolMember, slots: int) -> float:
-        rotation = (0.5 + member.work) * self.cycle_seconds(slots)
-        busy = (
-            min(rotation, self._one_row_turns.waiting_seconds(slots))
-            + member.fixed_seconds
-            + member.row_seconds
-        )
-        return max(busy, member.alone.sojourn_seconds(1))
+    def _seconds(self, slots: int) -> dict[str, float]:
+        if slots not in self._known:
+            stages = [member.alone for member in self.members]
+            waits = slot_waits(stages, slots, cycle_seconds=self.cycle_seconds(slots))
+            self._known[slots] = {
+                member.name: member.alone.waiting_sojourn_seconds(wait)
+                for member, wait in zip(self.members, waits, strict=True)
+            }
+        return self._known[slots]
 
     @cached_property
-    def _one_row_turns(self) -> GIGk:
-        """The slots as a queue of turns of one row each, whose lengths differ between stages only."""
-        arriving = sum(member.rows_per_second for member in self.members)
-        if arriving == 0.0:
-            return GIGk(0.0, 1.0)
-        turns = [
-            (each.rows_per_second / arriving, each.fixed_seconds + each.row_seconds) for each in self.members
-        ]
-        mean = sum(share * seconds for share, seconds in turns)
-        square = sum(share * seconds**2 for share, seconds in turns)
-        if mean == 0.0:
-            return GIGk(0.0, 1.0)
-        return GIGk(arriving, 1.0 / mean, service_scv=max(square / mean**2 - 1.0, 0.0))
+    def _known(self) -> dict[int, dict[str, float]]:
+        return {}
 
 
 @dataclass(frozen=True)
