@@ -93,6 +93,19 @@ def test_rows_are_counted_even_where_they_are_not_sampled() -> None:
     assert not figures.known
 
 
+def test_one_row_in_so_many_is_sampled() -> None:
+    meter = MomentMeter(0.0, every_rows=3, interval_seconds=100.0)
+    # Every third row comes 2 s after the last, and takes 0.5 s; the others 1 s and 0.1 s.
+    at = 0.0
+    for number in range(1, 31):
+        at += 2.0 if number % 3 == 0 else 1.0
+        meter.arrived(at)
+        meter.served(0.5 if number % 3 == 0 else 0.1)
+    figures = meter.look(100.0)
+    assert (figures.samples, figures.slot_rows_per_second) == (10, 2.0)
+    assert (figures.arrival_scv, figures.service_scv) == (0.0, 0.0)
+
+
 def test_rows_that_come_in_segments_are_bursty() -> None:
     # Ten rows every second: gaps of 1, 0, 0, ...: mean 0.1, variance 0.09.
     for every_rows in (1, 10, 25):

@@ -34,6 +34,8 @@ SAME_LOAD = 0.2
 """By what share loads differ that count as the same."""
 BETTER_THERE = 0.8
 """What was measured elsewhere must be at most this share of what is measured here, to go back there."""
+AT_ONCE = 4
+"""Beyond what the model says, slots grow by one in so many at once."""
 STEADY = 2.0
 """By what factor measurements of a window may differ for a model to be judged by them."""
 
@@ -146,8 +148,11 @@ class SlotController:
                 if isinstance(placed, Rescale)
                 else Hold(f"{why}, and all {state.total} slots are in use")
             )
-        needed, note = self._needed(seen, line_through(state.pairs))
-        plan = assign_processors(seen.network, max(needed, state.total + 1))
+        by_model, note = self._needed(seen, Line())
+        by_line, _ = self._needed(seen, line_through(state.pairs))
+        # A line through few allocations says little of others: beyond the model it is followed step by step.
+        tuned = min(by_line, state.total + state.total // AT_ONCE)
+        plan = assign_processors(seen.network, max(by_model, tuned, state.total + 1))
         if plan.total <= state.total:
             return Hold(f"{why}, but more slots than {state.total} would help nowhere")
         return Rescale("more", plan, f"{why}: {plan.total} slots rather than {state.total}{note}")
