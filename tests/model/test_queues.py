@@ -9,7 +9,7 @@ from collections.abc import Callable
 from math import inf, isfinite
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from penstock.model import GIGk, MMk, ModelError, least_slots
@@ -62,6 +62,7 @@ def test_as_irregular_as_poisson_it_is_mmk(load: float, mu: float) -> None:
 
 
 @given(load=loads, mu=rates, a=st.floats(0.0, 10.0), s=st.floats(0.0, 10.0))
+@example(load=5.0, mu=819.6356718572174, a=0.0, s=0.0)
 def test_every_slot_helps_and_each_less_than_the_one_before(
     load: float, mu: float, a: float, s: float
 ) -> None:

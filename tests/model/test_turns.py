@@ -5,13 +5,13 @@ from __future__ import annotations
 import heapq
 import itertools
 import random
-from math import exp, inf
+from math import exp, inf, nextafter
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from penstock.model import BulkService, ModelError, PooledStage, PoolMember, SharedPool, least_slots
+from penstock.model import BulkService, MMk, ModelError, PooledStage, PoolMember, SharedPool, least_slots
 
 
 def simulated_bulk(stage: BulkService, slots: int, rows: int = 20_000, seed: int = 1) -> float:
@@ -102,6 +102,16 @@ def test_the_mean_turn_solves_its_equation(rate: float, fixed: float, work: floa
     turn, _ = stage.turn(1)
     rows = rate * turn + exp(-rate * turn)
     assert turn == pytest.approx(fixed + rows * work / rate, rel=1e-6, abs=1e-12)
+
+
+def test_a_load_that_is_all_but_a_whole_number_of_slots_takes_long_or_for_ever_but_is_no_error() -> None:
+    rng = random.Random(1)
+    for _ in range(5_000):
+        rate, slots = rng.uniform(0.01, 1e4), rng.randint(1, 50)
+        per_row = slots / rate
+        for cost in (per_row, nextafter(per_row, 0.0), nextafter(per_row, inf)):
+            assert BulkService(rate, 0.1, cost).sojourn_seconds(slots) > 1.0
+            assert MMk(rate, 1.0 / cost).sojourn_seconds(slots) > 10.0 * cost
 
 
 def pool_of(count: int, rate: float, fixed: float, per_row: float) -> SharedPool:

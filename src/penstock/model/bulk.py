@@ -54,9 +54,7 @@ class BulkService:
         return self._seconds(0.0)
 
     def sojourn_seconds(self, slots: int) -> float:
-        if slots <= self.busy_slots:
-            return inf
-        return self._seconds(self.row_seconds / slots)
+        return self._seconds(self.row_seconds / slots) if self._keeps_up(slots) else inf
 
     def waiting_sojourn_seconds(self, wait_seconds: float) -> float:
         """E[T](1) if each turn has to wait that long for its slot; rows that come meanwhile go with it."""
@@ -68,9 +66,11 @@ class BulkService:
 
     def turn(self, slots: int, wait_seconds: float = 0.0) -> tuple[float, float]:
         """t, the mean length of a turn, and the share of time in which the stage has nothing to do."""
-        if slots <= self.busy_slots:
-            return inf, 0.0
-        return self._turn(self.row_seconds / slots, wait_seconds)
+        return self._turn(self.row_seconds / slots, wait_seconds) if self._keeps_up(slots) else (inf, 0.0)
+
+    def _keeps_up(self, slots: int) -> bool:
+        """By rho as it is rounded, too: 1 - rho is divided by."""
+        return slots > self.busy_slots and self.rows_per_second * (self.row_seconds / slots) < 1.0
 
     def _seconds(self, b: float) -> float:
         rho = self.rows_per_second * b

@@ -46,7 +46,8 @@ class MMk:
         """E[Q](M/M/k), equation 2: the chance to wait, over the speed at which a full queue empties."""
         if slots <= self.busy_slots:
             return inf
-        return self.waiting_share(slots) / (slots * self.slot_rows_per_second - self.rows_per_second)
+        # Not k mu - lambda, which may be rounded to nothing where k is just more than lambda/mu.
+        return self.waiting_share(slots) / ((slots - self.busy_slots) * self.slot_rows_per_second)
 
     def waiting_share(self, slots: int) -> float:
         """Erlang C: the share of rows that find all slots busy. Equals equations 2 and 3.
