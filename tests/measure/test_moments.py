@@ -158,7 +158,7 @@ def test_what_is_smoothed_stays_between_what_was_measured(rates: list[float], al
         for place, rate in enumerate(rates):
             smoothed = smoothing.smooth(rate)
             seen = rates[: place + 1]
-            assert min(seen) * (1 - 1e-9) <= smoothed <= max(seen) * (1 + 1e-9)
+            assert min(seen) * (1 - 1e-9) - 1e-12 <= smoothed <= max(seen) * (1 + 1e-9) + 1e-12
 
 
 def test_settings_that_measure_nothing_are_refused() -> None:
