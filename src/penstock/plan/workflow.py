@@ -8,11 +8,10 @@ from functools import cached_property
 from math import inf
 
 from penstock.errors import PenstockError
+from penstock.model.traffic import EndlessLoopError, rates_through
 
 RESERVE = 0.1
 """Of the slots, what a plan leaves free."""
-ROUNDS = 200
-"""After which rows that still go round a loop are taken to do so for ever."""
 
 
 class PlanError(PenstockError):
@@ -112,22 +111,19 @@ class Workflow:
     @cached_property
     def rates(self) -> tuple[float, ...]:
         """lambda_j of each stage, rows per second: equation 1, through loops too."""
-        rates = [stage.rows_per_second for stage in self.stages]
-        for _ in range(ROUNDS):
-            fresh = list(rates)
-            for place, stage in enumerate(self.stages):
-                fresh[place] = stage.rows_per_second + sum(
-                    share * fresh[self.places[name]]
-                    for edges in (stage.above, stage.loops)
-                    for name, share in edges.items()
-                )
-            if all(abs(new - old) <= 1e-9 * (1.0 + new) for new, old in zip(fresh, rates, strict=True)):
-                return tuple(fresh)
-            rates = fresh
-        raise PlanError(
-            "rows that go round a loop must become fewer, got as many or more at each round: "
-            "no plan can hold what never ends"
-        )
+        shares: dict[str, dict[str, float]] = {stage.name: {} for stage in self.stages}
+        for stage in self.stages:
+            for edges in (stage.above, stage.loops):
+                for above, share in edges.items():
+                    shares[above][stage.name] = shares[above].get(stage.name, 0.0) + share
+        try:
+            rates = rates_through({stage.name: stage.rows_per_second for stage in self.stages}, shares)
+        except EndlessLoopError as error:
+            raise PlanError(
+                "rows that go round a loop must become fewer, got as many or more at each round: "
+                "no plan can hold what never ends"
+            ) from error
+        return tuple(rates.values())
 
     @cached_property
     def urgency(self) -> tuple[float, ...]:

@@ -1,0 +1,155 @@
+"""Slots for each stage: DRS's AssignProcessors and MinProcessors (Algorithms 1 and 2), with a heap.
+
+Two slips of the printed listings are mended. Algorithm 1 loops while the sum is at most K_max, and so hands
+out one processor too many: here it loops while the sum is below K_max. Algorithm 2 takes sum(1/mu_i) for the
+least E[T]; by equation 4 that is (1/lambda_0) sum(lambda_i/mu_i). Two departures: slots that help nowhere
+stay free, and Algorithm 2 goes on from its last allocation rather than calling Algorithm 1 anew for each K,
+which leads to the same allocations in O((K + N) log N). Both are optimal where every E[T_i] is convex in k.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from heapq import heapify, heapreplace
+from math import inf
+
+from penstock.errors import PenstockError
+from penstock.model.network import Network
+from penstock.plan.slot_errors import TargetOutOfReachError, TooFewSlotsError
+
+MOST_SLOTS = 10_000
+"""Beyond which no allocation is looked for."""
+DRIFT = 1e-10
+"""Of the first E[T], by what a sum of that many differences may be wrong."""
+
+
+@dataclass(frozen=True)
+class SlotPlan:
+    """Slots by stage, and what the models say of them."""
+
+    slots: Mapping[str, int]
+    sojourn_seconds: float
+    """E[T] of an input."""
+    stage_seconds: Mapping[str, float]
+    """E[T_i] of a row at each stage, without its weight."""
+    helps_most: str
+    """The stage where one more slot would shorten E[T] most."""
+    gain_seconds: float
+    """By how much."""
+    bottleneck: str
+    """The stage that would be the first not to keep up if more came."""
+    bottleneck_utilisation: float
+    reason: str
+
+    @property
+    def total(self) -> int:
+        return sum(self.slots.values())
+
+
+def assign_processors(network: Network, most_slots: int) -> SlotPlan:
+    """At most `most_slots` slots, placed for the least E[T]: problem (6).
+
+    >>> from penstock.model import MMk, NetworkStage
+    >>> stages = (NetworkStage("sift", MMk(13.0, 1.75)), NetworkStage("match", MMk(13.0, 1.5)))
+    >>> assign_processors(Network(stages), 21).slots
+    {'sift': 10, 'match': 11}
+    """
+    greedy = _Greedy(network, most_slots)
+    while greedy.total < most_slots and greedy.best_gain > 0.0:
+        greedy.give()
+    free = most_slots - greedy.total
+    left = f"; {free} more would help nowhere" if free else ""
+    return greedy.plan(f"the least E[T] that {most_slots} slots lead to{left}")
+
+
+def min_processors(network: Network, target_seconds: float, most_slots: int = MOST_SLOTS) -> SlotPlan:
+    """The fewest slots with which E[T] is at most `target_seconds`: problem (8)."""
+    if not target_seconds > 0.0:
+        raise PenstockError(
+            f"latency target must be positive, got {target_seconds} s: no slots could meet it"
+        )
+    if target_seconds < network.floor_seconds:
+        raise TargetOutOfReachError(target_seconds, network, None)
+    greedy = _Greedy(network, most_slots)
+    while not greedy.meets(target_seconds):
+        if greedy.total >= most_slots or not greedy.best_gain > 0.0:
+            raise TargetOutOfReachError(target_seconds, network, greedy.plan("the most there are"))
+        greedy.give()
+    return greedy.plan(f"the fewest slots with E[T] of at most {target_seconds:.4g} s")
+
+
+def judge(network: Network, slots: Mapping[str, int], reason: str = "as it is") -> SlotPlan:
+    """What the models say of given slots; E[T] is inf where a stage cannot keep up."""
+    seconds = {each.name: each.model.sojourn_seconds(slots[each.name]) for each in network.stages}
+    gains = {
+        each.name: _gain(each.weighted_seconds(slots[each.name]), each.weighted_seconds(slots[each.name] + 1))
+        for each in network.stages
+    }
+    utilisation = network.utilisation(slots)
+    helps_most = max(gains, key=lambda name: (gains[name], utilisation[name]))
+    bottleneck = max(utilisation, key=lambda name: utilisation[name])
+    return SlotPlan(
+        slots=dict(slots),
+        sojourn_seconds=network.sojourn_seconds(slots),
+        stage_seconds=seconds,
+        helps_most=helps_most,
+        gain_seconds=gains[helps_most],
+        bottleneck=bottleneck,
+        bottleneck_utilisation=utilisation[bottleneck],
+        reason=reason,
+    )
+
+
+def _gain(now: float, then: float) -> float:
+    """What one more slot spares; a stage that cannot keep up comes before all others."""
+    return inf if now == inf else now - then
+
+
+class _Greedy:
+    """An allocation that grows by one slot at a time, each where it helps most.
+
+    The heap has one entry for each stage: minus the gain of one more slot, its place, its seconds then.
+    """
+
+    def __init__(self, network: Network, most_slots: int):
+        least = network.least_slots
+        self._network = network
+        self.total = sum(least.values())
+        if self.total > most_slots:
+            raise TooFewSlotsError(most_slots, network)
+        self._slots = list(least.values())
+        self._now = [
+            stage.weighted_seconds(slots) for stage, slots in zip(network.stages, self._slots, strict=True)
+        ]
+        self._seconds = sum(self._now)
+        self._drift = DRIFT * min(self._seconds, 1.0 / DRIFT)
+        self._heap = [self._entry(place) for place in range(len(self._slots))]
+        heapify(self._heap)
+
+    @property
+    def best_gain(self) -> float:
+        return -self._heap[0][0]
+
+    def give(self) -> None:
+        """One more slot to the stage where it helps most."""
+        gain, place, then = self._heap[0]
+        self._slots[place] += 1
+        self._now[place] = then
+        self.total += 1
+        # From an endless time nothing can be subtracted.
+        self._seconds = self._seconds + gain if self._seconds < inf else sum(self._now)
+        heapreplace(self._heap, self._entry(place))
+
+    def meets(self, target_seconds: float) -> bool:
+        """Whether E[T] is at most that; only near it is the sum taken anew, as the running one drifts."""
+        near = target_seconds + self._drift
+        return self._seconds <= near and sum(self._now) <= target_seconds
+
+    def plan(self, reason: str) -> SlotPlan:
+        names = (stage.name for stage in self._network.stages)
+        return judge(self._network, dict(zip(names, self._slots, strict=True)), reason)
+
+    def _entry(self, place: int) -> tuple[float, int, float]:
+        then = self._network.stages[place].weighted_seconds(self._slots[place] + 1)
+        return -_gain(self._now[place], then), place, then
