@@ -134,3 +134,4 @@ def test_of_a_backlog_a_turn_takes_what_doubles_it_at_most() -> None:
     assert Planned().rows(backlog) == 1000
     assert Planned().rows(replace(backlog, rows_waiting=300)) == 300
     assert Planned().rows(replace(backlog, row_seconds=0.01)) == 50
+    assert Planned().rows(replace(backlog, exact=True)) == 50

@@ -69,7 +69,7 @@ def test_turns_take_the_planned_rows_also_under_another_policy(
     for start in range(12, 502, 49):
         source.append(table(ROWS[start : start + 49]))
     # The planner's own plan is not due for an hour.
-    runs._dispatcher.put_in_force({"p.read": 70, "p.alert": 40})
+    runs.fix_batches({"p.read": 70, "p.alert": 40})
     runs.on_turn(turns)
     runs.resume("p")
     runs.drain()

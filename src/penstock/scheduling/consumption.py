@@ -63,7 +63,8 @@ class Planned:
     def rows(self, stage: StageView) -> int:
         if stage.planned_rows is None:
             return stage.rows_waiting
-        doubling = int(stage.slots * stage.fixed_seconds / stage.row_seconds) if stage.row_seconds > 0 else 0
+        stretches = stage.row_seconds > 0 and not stage.exact
+        doubling = int(stage.slots * stage.fixed_seconds / stage.row_seconds) if stretches else 0
         return min(stage.rows_waiting, max(stage.planned_rows, doubling))
 
 

@@ -34,7 +34,8 @@ class StageView:
     `start_deadline` to be in time. `rows_seen` is the largest turn it had of late, 0 before the first; costs
     learned from a few turns are not `trusted`.
 
-    `planned_rows` are those of a batch, None without a plan; with less than `block_rows` it makes nothing.
+    `planned_rows` are those of a batch, None without a plan, and no turn takes more if they are `exact`; with
+    less than `block_rows` it makes nothing.
     """
 
     name: str
@@ -57,6 +58,7 @@ class StageView:
     rows_seen: int = 0
     trusted: bool = True
     planned_rows: int | None = None
+    exact: bool = False
     block_rows: int = 0
 
     def __post_init__(self) -> None:

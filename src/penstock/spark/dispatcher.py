@@ -66,6 +66,7 @@ class Dispatcher:
         self._timer_set = threading.Condition(self._lock)
         self._look_again_at = inf
         self.planned: Mapping[str, int] = {}
+        self.exact = False
         self._closed = False
         self._clockwork = threading.Thread(target=self._run_timers, name="penstock-timers", daemon=True)
         self._clockwork.start()
@@ -98,12 +99,14 @@ class Dispatcher:
                 self._look_at(stage)
             self._grant_all()
 
-    def put_in_force(self, planned: Mapping[str, int]) -> None:
-        """Rows of a batch by stage, from the next turn on."""
+    def put_in_force(self, planned: Mapping[str, int], *, exact: bool = False) -> None:
+        """Rows of a batch by stage, from the next turn on; if `exact`, not even a backlog gets more."""
         with self._scheduling():
-            before, self.planned = self.planned, dict(planned)
+            before = {name: (rows, self.exact) for name, rows in self.planned.items()}
+            self.planned, self.exact = dict(planned), exact
             for stage in tuple(self._stages.values()):
-                if before.get(stage.name) != planned.get(stage.name):
+                rows = planned.get(stage.name)
+                if before.get(stage.name) != (None if rows is None else (rows, exact)):
                     self._look_at(stage)
             self._grant_all()
 

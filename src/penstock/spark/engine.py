@@ -259,8 +259,11 @@ class Engine:
         self._dispatcher.reschedule(chosen, parse_consumption(consumption) if consumption else None)
 
     def fix_batches(self, rows: Mapping[str, int]) -> None:
-        """Lets turns of these stages take so many rows, until the next plan; for consumption "planned"."""
-        self._dispatcher.put_in_force(rows)
+        """Lets turns of these stages take so many rows and no more, until the next plan.
+
+        With consumption "planned", and a `planning` that is not due soon.
+        """
+        self._dispatcher.put_in_force(rows, exact=True)
 
     def keep_profiles(self, state: Path) -> None:
         """Lets engines on another state directory know what the stages of this one cost."""

@@ -218,6 +218,7 @@ class StageBase:
             rows_seen=profile.most_rows if profile else 0,
             trusted=profile is not None and profile.trusted,
             planned_rows=self.place.dispatcher.planned.get(self.name),
+            exact=self.place.dispatcher.exact,
             block_rows=self.place.block_rows,
             **self.line.figures(waiting, self.now, profile, grain),
         )

@@ -62,7 +62,7 @@ def _pipeline(keys: Keys, out: Path) -> Pipeline:
     rows = pipeline.source("rows", Replay(trace, 5_000.0, loop=False))
     hidden = rows.operator("hide", pseudonymise("subject", keys)).operator("seal", encrypt("mac", keys))
     hidden.sink("sealed", sinks.Parquet(out / "sealed"))
-    hidden.operator("first", lambda frame: frame.dropDuplicates(["subject"]), stateful=True).sink(
+    hidden.operator("once", lambda frame: frame.dropDuplicates(["subject"]), stateful=True).sink(
         "first", sinks.JsonLines(out / "first")
     )
     return pipeline
