@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import argparse
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -40,11 +41,20 @@ RESERVES = (0.05, 0.1, 0.2, 0.4)
 MOST_ROWS = (50, 200, 1000, 5000)
 LEAST_RATE = 1.0
 
-Part = Callable[[Stand, BenchResult], None]
+
+@dataclass(frozen=True)
+class Asked:
+    """Where the search for rates begins, None for the usual, and the sides that are compared."""
+
+    first: float | None
+    sides: Sequence[str]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--part", action="append", choices=tuple(PARTS), help="only these (default: all)")
+    parser.add_argument(
+        "--side", action="append", choices=tuple(SIDES), help="of part rates only these (default: all)"
+    )
     parser.add_argument("--unfused", action="store_true", help="a stage for each operator, not each product")
     parser.add_argument("--rate", type=float, metavar="ROWS", help="where the search for rates begins")
     parser.add_argument("--warmup", type=float, metavar="S", help="seconds of warm-up of each run")
@@ -69,7 +79,7 @@ def run(settings: BenchSettings) -> BenchResult:
         else:
             for name in settings.option("part") or PARTS:
                 settings.say(name)
-                PARTS[name](stand, result, first)
+                PARTS[name](stand, result, Asked(first, settings.option("side") or tuple(SIDES)))
         result.setup |= {
             "times": vars(times),
             "slots": 2,
@@ -84,19 +94,20 @@ def run(settings: BenchSettings) -> BenchResult:
     return result
 
 
-def rates(stand: Stand, result: BenchResult, first: float | None) -> None:
+def rates(stand: Stand, result: BenchResult, asked: Asked) -> None:
     """The highest rate of each side (figure 5)."""
-    found = {name: _highest(stand, name, first) for name in SIDES}
-    best_edgewise = max(found[side.name] for side in EDGEWISE)
-    best_micro = max(found[side.name] for side in MICRO)
-    own = found["batchit"]
-    for name, rival, mark in (
-        ("edgewise", best_edgewise, 1.5),
-        ("microbatch", best_micro, 2.0),
-        ("single", found["single"], 5.0),
-    ):
-        # A rival that holds no rate counts with one row a second.
-        result.put(f"rate_ratio_{name}", single(own / max(rival, LEAST_RATE)), at_least(mark))
+    found = {name: _highest(stand, name, asked.first) for name in asked.sides}
+    rivals = {
+        "edgewise": ([each.name for each in EDGEWISE], 1.5),
+        "microbatch": ([each.name for each in MICRO], 2.0),
+        "single": (["single"], 5.0),
+    }
+    for label, (names, mark) in rivals.items():
+        rates_of = [found[name] for name in names if name in found]
+        if "batchit" in found and rates_of:
+            # A rival that holds no rate counts with one row a second.
+            figure = found["batchit"] / max(*rates_of, LEAST_RATE)
+            result.put(f"rate_ratio_{label}", single(figure), at_least(mark))
     for name, rate in found.items():
         result.put(f"rate_{name.replace('-', '_').replace('.', '_')}", single(rate))
     result.tables.append(_table("rates", stand.runs))
@@ -109,9 +120,9 @@ def _highest(stand: Stand, name: str, first: float | None) -> float:
     return highest_rate(begin, lambda rate: stand.holds(SIDES[name], rate), least=LEAST_RATE)
 
 
-def step(stand: Stand, result: BenchResult, first: float | None) -> None:
+def step(stand: Stand, result: BenchResult, asked: Asked) -> None:
     """Three times the rate and back: what is in time through it, and how often it is planned anew."""
-    low = (first or FIRST_RATES["batchit"]) / 2
+    low = (asked.first or FIRST_RATES["batchit"]) / 2
     long = stand.times.measured
     parts = [(low, stand.times.warmup + long), (3 * low, long), (low, long)]
     made = [stand.run(BATCHIT, low, rates=parts, seed=each) for each in (1, 2)]
@@ -119,9 +130,9 @@ def step(stand: Stand, result: BenchResult, first: float | None) -> None:
     result.tables.append(_table("a step to three times the rate and back", made))
 
 
-def steady(stand: Stand, result: BenchResult, first: float | None) -> None:
+def steady(stand: Stand, result: BenchResult, asked: Asked) -> None:
     """How often a steady load is planned anew, and what planning costs."""
-    rate = (first or FIRST_RATES["batchit"]) / 2
+    rate = (asked.first or FIRST_RATES["batchit"]) / 2
     warmup = 2 * stand.times.warmup
     made = stand.run(BATCHIT, rate, rates=[(rate, warmup + STEADY_SECONDS)], warmup=warmup, even=True)
     hours = STEADY_SECONDS / 3600
@@ -131,9 +142,9 @@ def steady(stand: Stand, result: BenchResult, first: float | None) -> None:
     result.put("planning_ms", planning_milliseconds(stages=50), at_most(20.0))
 
 
-def triggers(stand: Stand, result: BenchResult, first: float | None) -> None:
+def triggers(stand: Stand, result: BenchResult, asked: Asked) -> None:
     """When to plan anew: what is late against the time spent on it (figure 6)."""
-    low = (first or FIRST_RATES["batchit"]) / 2
+    low = (asked.first or FIRST_RATES["batchit"]) / 2
     long = stand.times.measured
     parts = [(low, stand.times.warmup + long), (3 * low, long), (low, long)]
     made = {name: stand.run(BATCHIT, low, rates=parts, planning=name) for name in TRIGGERS}
@@ -146,9 +157,9 @@ def triggers(stand: Stand, result: BenchResult, first: float | None) -> None:
     result.plots.append(Plot("triggers", partial(plots.draw_triggers, runs=made)))
 
 
-def resources(stand: Stand, result: BenchResult, first: float | None) -> None:
+def resources(stand: Stand, result: BenchResult, asked: Asked) -> None:
     """The highest rate against slots, reserve and memory (figure 7)."""
-    begin = first or FIRST_RATES["batchit"]
+    begin = asked.first or FIRST_RATES["batchit"]
 
     def highest(**more: Any) -> float:
         return highest_rate(begin, lambda rate: stand.holds(BATCHIT, rate, **more), least=LEAST_RATE)
@@ -164,13 +175,13 @@ def resources(stand: Stand, result: BenchResult, first: float | None) -> None:
     result.plots.append(Plot("resources", partial(plots.draw_resources, found=found)))
 
 
-def privacy(stand: Stand, result: BenchResult, first: float | None) -> None:
+def privacy(stand: Stand, result: BenchResult, asked: Asked) -> None:
     """What the privacy operators promise, and what they cost."""
     stand.close()
     privacy_figures(result)
 
 
-PARTS: Mapping[str, Callable[[Stand, BenchResult, float | None], None]] = {
+PARTS: Mapping[str, Callable[[Stand, BenchResult, Asked], None]] = {
     "rates": rates,
     "step": step,
     "steady": steady,
