@@ -41,6 +41,12 @@ def test_more_is_never_measured_where_less_is_estimated(pairs: list[tuple[float,
     assert line.estimate_for(line.corrected(1.0)) == pytest.approx(1.0)
 
 
+def test_a_flat_line_tells_a_factor_only() -> None:
+    line = line_through(((1.0, 43.269903684048316), (1.0, 43.269903684048316), (0.5, 43.269903684048316)))
+    assert line.offset_seconds == 0.0
+    assert line.estimate_for(line.corrected(1.0)) == pytest.approx(1.0)
+
+
 def test_what_is_endless_teaches_nothing() -> None:
     tuning = FineTuning()
     tuning.learn(inf, 1.0)

@@ -8,6 +8,8 @@ from math import inf
 
 PAIRS = 60
 """That are remembered."""
+FLAT = 1e-3
+"""Of the mean factor: a slope below that cannot be turned round."""
 LEAST_SPREAD = 1e-3
 """Of estimates around their mean, squared and relative: with less, a slope would be made of noise."""
 
@@ -67,7 +69,7 @@ def line_through(pairs: tuple[tuple[float, float], ...]) -> Line:
     if spread > LEAST_SPREAD * mean_x**2:
         slope = sum((x - mean_x) * (y - mean_y) for x, y in pairs) / count / spread
         offset = mean_y - slope * mean_x
-        # A line that falls, or lets measured times shrink to nothing before estimates do, is noise.
-        if slope > 0.0 and offset >= 0.0:
+        # A line that falls or is flat, or lets measured times shrink to nothing before estimates do, is noise.
+        if slope > FLAT * mean_y / mean_x and offset >= 0.0:
             return Line(offset, slope, count)
     return Line(0.0, mean_y / mean_x, count)
