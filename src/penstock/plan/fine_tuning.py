@@ -69,7 +69,7 @@ def line_through(pairs: tuple[tuple[float, float], ...]) -> Line:
     if spread > LEAST_SPREAD * mean_x**2:
         slope = sum((x - mean_x) * (y - mean_y) for x, y in pairs) / count / spread
         offset = mean_y - slope * mean_x
-        # A line that falls or is flat, or lets measured times shrink to nothing before estimates do, is noise.
+        # A line that falls or is flat, or lets measured times shrink to nothing too early, is noise.
         if slope > FLAT * mean_y / mean_x and offset >= 0.0:
             return Line(offset, slope, count)
     return Line(0.0, mean_y / mean_x, count)
