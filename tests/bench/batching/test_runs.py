@@ -33,6 +33,8 @@ def test_a_rate_is_held_with_nearly_all_in_time() -> None:
 def test_tables_and_pictures_show_all_runs() -> None:
     table = _table("rates", [RUN])
     assert table.rows == [["batchit", "200", "75.00%", "100.0% / 0.20", "50.0% / 40.00"]]
+    never = _table("rates", [replace(RUN, products={"alerts": {"in_time": float("nan"), "p99": 1e6}})])
+    assert never.rows == [["batchit", "200", "75.00%", "none due / never"]]
     figure = Figure()
     plots.draw_rates(figure, [RUN, replace(RUN, side="single", rate=1.0)])
     (axes,) = figure.axes

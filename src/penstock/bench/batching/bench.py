@@ -13,6 +13,7 @@ from typing import Any
 
 from penstock.bench.batching import plots
 from penstock.bench.batching.load import arrivals_of, rows_by_second
+from penstock.bench.batching.meter import NEVER_SECONDS
 from penstock.bench.batching.planning import planning_milliseconds
 from penstock.bench.batching.privacy import privacy_figures
 from penstock.bench.batching.runs import (
@@ -208,8 +209,15 @@ def _table(title: str, runs: list[Run]) -> Table:
             each.side,
             f"{each.rate:,.0f}",
             f"{each.in_time:.2%}",
-            *(f"{each.products[name]['in_time']:.1%} / {each.products[name]['p99']:.2f}" for name in names),
+            *(_cell(each.products[name]) for name in names),
         ]
         for each in runs
     ]
     return Table(title, ["side", "rows/s", "in time", *(f"{name}, p99 s" for name in names)], rows)
+
+
+def _cell(product: Mapping[str, float]) -> str:
+    """Share in time and p99; a run may be too short for any result to be due, and some may never come."""
+    share, p99 = product["in_time"], product["p99"]
+    shown = "none due" if share != share else f"{share:.1%}"
+    return f"{shown} / {'never' if p99 >= NEVER_SECONDS else f'{p99:.2f}'}"
