@@ -6,29 +6,25 @@ import logging
 import threading
 import time
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from math import inf
 
-from penstock.measure.profiles import StageProfile
 from penstock.measure.rates import Rate, RateMeter
 from penstock.measure.turns import TurnRecord
-from penstock.plan import BatchPlan, PlanError, PlanStage, Pool, Product, Workflow, plan_batches, shortage_of
+from penstock.plan import BatchPlan, PlanError, Pool, Workflow, plan_batches, shortage_of
 from penstock.plan.changes import PlanChange
+from penstock.plan.from_graphs import workflow_of
 from penstock.plan.triggers import EveryProduct, Situation, Trigger
 from penstock.plan.workflow import RESERVE
 from penstock.spark.dispatcher import Dispatcher
 from penstock.spark.profiles import Profiles
 from penstock.spark.running import RunningPipeline
-from penstock.stages.stage import StageGraph
 
 log = logging.getLogger("penstock")
 
 KEPT_PLANS = 1_000
 SHORTAGE_SECONDS = 30.0
 """Between two looks at how much is short: they take many plans."""
-BEYOND_SEEN = 4
-LEAST_KNOWN = 100
-"""Rows up to which a plan may go, whatever turns were seen; beyond, four times the largest."""
 
 
 class Planner:
@@ -95,7 +91,8 @@ class Planner:
 
     def _look(self, now: float, pipelines: tuple[RunningPipeline, ...]) -> PlanChange | None:
         self._measure(now, pipelines)
-        workflow = workflow_of([each.graph for each in pipelines if each.stages], self._profiles, self._rates)
+        rates = {name: max(rate.quick, rate.steady) for name, rate in self._rates.items()}
+        workflow = workflow_of([each.graph for each in pipelines if each.stages], self._profiles.of, rates)
         if not workflow.stages:
             return None
         reason = self._reason(now, workflow)
@@ -146,55 +143,6 @@ class Planner:
             return ""
         self._short_at = now
         return shortage_of(workflow, pool, plan).told()
-
-
-def workflow_of(graphs: Iterable[StageGraph], profiles: Profiles, rates: Mapping[str, Rate]) -> Workflow:
-    """What is known of these pipelines, as a plan needs it; stages that had few turns yet are left out."""
-    stages: list[PlanStage] = []
-    products: list[Product] = []
-    for graph in graphs:
-        above: dict[str, list[str]] = {stage.name: [] for stage in graph.stages}
-        for stage in graph.stages:
-            for below in graph.below(stage, loops=False):
-                above[below.name].append(stage.name)
-        for stage in graph.stages:
-            profile = _trusted(profiles, stage.name)
-            if profile is None:
-                continue
-            fed = {
-                name: known.selectivity
-                for name in above[stage.name]
-                if (known := _trusted(profiles, name)) is not None
-            }
-            # Rows from outside are those that a stage reads from a source, or from one not known yet.
-            outside = 0.0 if fed else _planned_rate(rates.get(stage.name))
-            stages.append(
-                PlanStage(
-                    stage.name,
-                    profile.fixed_seconds,
-                    profile.row_seconds,
-                    fed,
-                    rows_per_second=outside,
-                    slots=stage.parallelism,
-                    most_rows=max(BEYOND_SEEN * profile.most_rows, LEAST_KNOWN),
-                    block_rows=stage.block_rows,
-                )
-            )
-            if stage.sink is not None and stage.sink.latency_seconds is not None:
-                products.append(
-                    Product(f"{graph.pipeline}.{stage.sink.name}", stage.name, stage.sink.latency_seconds)
-                )
-    return Workflow(tuple(stages), tuple(products))
-
-
-def _trusted(profiles: Profiles, stage: str) -> StageProfile | None:
-    """What is known of a stage that had some turns: the first ones are cold, and tell nothing of the next."""
-    profile = profiles.of(stage)
-    return profile if profile is not None and profile.trusted else None
-
-
-def _planned_rate(rate: Rate | None) -> float:
-    return 0.0 if rate is None else max(rate.quick, rate.steady)
 
 
 def _turn_seconds(workflow: Workflow, plan: BatchPlan) -> dict[str, float]:
