@@ -37,6 +37,7 @@ COMMANDS = (
     Command("explain", "penstock.cli.explain", "tell why stages were granted their turns or had to wait"),
     Command("calibrate", "penstock.cli.calibrate", "find latency targets: twice the p95 at half load"),
     Command("profile", "penstock.cli.profile", "measure what turns of different sizes cost, by stage"),
+    Command("plan", "penstock.cli.plan", "tell what slots would lead to, from measured costs"),
     Command("resume", "penstock.cli.resume", "go on with a pipeline that an error had stopped"),
     Command("bench", "penstock.cli.bench", "measure, side by side with plain Spark"),
     Command("test", "penstock.cli.test", "check style and types and run all tests", passes_on=True),

@@ -73,6 +73,22 @@ class StateDirectory:
             os.close(file)
         return None
 
+    def profiles(self) -> dict[str, dict[str, float]]:
+        """What the turns of each stage cost, as `Profiler.from_json` reads it; empty where none was kept."""
+        path = self.path / "profiles.json"
+        if not path.exists():
+            return {}
+        try:
+            return dict(json.loads(path.read_text()))
+        except ValueError as error:
+            raise PenstockError(
+                f"{path} must be readable, got {error}: remove it and profile again, nothing else is in it"
+            ) from error
+
+    def last_rates(self) -> dict[str, float]:
+        """Rows per second that came to each stage, in the last minute that is kept of it."""
+        return {minute.stage: minute.figures.arrival_rows_per_second for minute in self.minutes()}
+
     def decisions(self) -> Iterator[Decision]:
         """All decisions kept, oldest first. A line that a crash cut short is passed over."""
         yield from self._kept("decisions", decision_from_json)

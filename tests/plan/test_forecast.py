@@ -1,0 +1,108 @@
+from __future__ import annotations
+
+from math import inf
+
+import pytest
+
+from penstock.errors import PenstockError
+from penstock.model.bulk import BulkService
+from penstock.plan.forecast import Forecast, fewest_slots, forecast
+from penstock.plan.slot_errors import SlotError
+from penstock.plan.workflow import PlanStage, Product, Workflow
+
+
+def two_ways(rate: float = 1000.0, target: float = inf) -> Workflow:
+    """Rows are read, a tenth becomes alerts, and all are kept."""
+    return Workflow(
+        (
+            PlanStage("read", 0.05, 0.0001, rows_per_second=rate),
+            PlanStage("alert", 0.04, 0.0002, {"read": 0.1}),
+            PlanStage("keep", 0.10, 0.0012, {"read": 1.0}),
+        ),
+        (Product("alerts", "alert", target), Product("kept", "keep", inf)),
+    )
+
+
+def seconds(shown: Forecast) -> dict[str, float]:
+    return {stage.name: stage.seconds for stage in shown.stages}
+
+
+def _met(workflow: Workflow, slots: int) -> bool:
+    try:
+        return forecast(workflow, slots).met
+    except SlotError:
+        return False
+
+
+def test_with_slots_for_all_each_stage_is_under_bulk_service_with_its_own() -> None:
+    shown = forecast(two_ways(), 6)
+    assert not shown.shared
+    slots = {stage.name: stage.slots for stage in shown.stages}
+    assert sum(slots.values()) == 6
+    assert slots["keep"] >= 2
+    for stage in two_ways().stages:
+        rate = 100.0 if stage.name == "alert" else 1000.0
+        alone = BulkService(rate, stage.fixed_seconds, stage.row_seconds)
+        assert seconds(shown)[stage.name] == pytest.approx(alone.sojourn_seconds(slots[stage.name]))
+
+
+def test_a_sink_gets_what_all_stages_on_its_way_take() -> None:
+    shown = forecast(two_ways(), 6)
+    alerts, kept = shown.sinks
+    assert alerts.seconds == pytest.approx(seconds(shown)["read"] + seconds(shown)["alert"])
+    assert kept.seconds == pytest.approx(seconds(shown)["read"] + seconds(shown)["keep"])
+
+
+def test_fewer_slots_than_stages_are_shared() -> None:
+    shown = forecast(two_ways(rate=100.0), 2)
+    assert shown.shared
+    assert shown.helps == "the pool"
+    assert shown.gain_seconds > 0.0
+    own = forecast(two_ways(rate=100.0), 3)
+    assert all(seconds(shown)[name] >= seconds(own)[name] for name in seconds(own))
+
+
+def test_the_bottleneck_tells_how_much_more_could_come() -> None:
+    shown = forecast(two_ways(), 6)
+    assert shown.bottleneck == "keep"
+    keep = next(stage for stage in shown.stages if stage.name == "keep")
+    assert shown.bottleneck_rate == pytest.approx(keep.slots / 1.2)
+
+
+def test_what_more_slots_cannot_hold_is_refused_with_the_numbers() -> None:
+    with pytest.raises(SlotError) as error:
+        forecast(two_ways(), 1)
+    assert str(error.value) == (
+        "the stages must have at least 4 slots, got 1, of which their rows keep 1.32 busy: queues would grow "
+        "without end; needed: more slots, or 76% of the load"
+    )
+
+
+def test_no_fewer_slots_meet_the_target() -> None:
+    workflow = two_ways(target=0.25)
+    shown = fewest_slots(workflow)
+    assert shown.met
+    assert not _met(workflow, shown.slots - 1)
+
+
+def test_a_target_below_the_work_itself_is_refused_with_what_could_be_met() -> None:
+    with pytest.raises(SlotError, match=r"got 0\.05 s where even 100 slots lead to 0\.\d+ s: its rows"):
+        fewest_slots(two_ways(target=0.05), 100)
+
+
+def test_rows_that_come_round_count_at_every_round() -> None:
+    workflow = Workflow(
+        (
+            PlanStage("enter", 0.02, 0.0, rows_per_second=100.0),
+            PlanStage("step", 0.02, 0.001, {"enter": 1.0}, loops={"step": 0.5}),
+        ),
+        (Product("out", "step", inf),),
+    )
+    shown = forecast(workflow, 4)
+    assert shown.stages[1].rows_per_second == pytest.approx(200.0)
+    assert shown.sojourn_seconds == pytest.approx(seconds(shown)["enter"] + 2.0 * seconds(shown)["step"])
+
+
+def test_without_load_nothing_is_told() -> None:
+    with pytest.raises(PenstockError, match="must have rows that come from outside, got none"):
+        forecast(two_ways(rate=0.0), 4)
