@@ -17,7 +17,7 @@ from tests.spark.streams import Kept, dead_letters
 
 from penstock import Pipeline, sources
 from penstock.operators.privacy import Keys, decrypt, encrypt, pseudonymise
-from penstock.operators.riot.rows import Transform
+from penstock.operators.transform import Transform
 from penstock.spark.jvm import jvm
 
 if TYPE_CHECKING:

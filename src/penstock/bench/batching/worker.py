@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from penstock.bench.batching.expected import expected_of
 from penstock.bench.batching.load import Feed, Load, arrivals_of, evenly
 from penstock.bench.batching.meter import ProductMeter
-from penstock.bench.riot.plain import PlainQueries
+from penstock.bench.plain_queries import PlainQueries
 from penstock.bench.workers import serve
 from penstock.operators.privacy import Budget, Keys, PolicyTable
 from penstock.pipeline import sinks

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import pyarrow as pa
 
-from penstock.bench.riot.plain import PROGRESS_KEPT, PlainQueries
+from penstock.bench.plain_queries import PROGRESS_KEPT, PlainQueries
 from penstock.measure.turns import TurnRecord
 from penstock.pipeline.endpoints import SourceSpec
 from penstock.pipeline.pipeline import Pipeline

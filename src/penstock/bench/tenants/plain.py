@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from penstock.bench.riot.plain import Folder
+from penstock.bench.plain_queries import Folder
 from penstock.bench.tenants.feeder import Part
 from penstock.bench.tenants.load import NOOP, Load
 from penstock.bench.tenants.meter import Counts, ResultMeter, RowMeter, spread

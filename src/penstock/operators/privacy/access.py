@@ -6,9 +6,9 @@ import zoneinfo
 from typing import TYPE_CHECKING
 
 from penstock.errors import PenstockError
+from penstock.operators.java_functions import called
 from penstock.operators.privacy.policies import PolicyTable
-from penstock.operators.riot.rows import Transform
-from penstock.operators.riot.shared_text import called
+from penstock.operators.transform import Transform
 from penstock.spark.jvm import jvm
 
 if TYPE_CHECKING:

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Literal, get_args
 
+from penstock.operators.java_functions import called_each_time
 from penstock.operators.privacy.columns import ColumnError, bytes_of, existing, quoted
 from penstock.operators.privacy.keys import Keys
-from penstock.operators.riot.rows import Transform
-from penstock.operators.riot.senml import DEAD_LETTER, RAW
-from penstock.operators.riot.shared_text import called_each_time
+from penstock.operators.transform import DEAD_LETTER, RAW, Transform
 from penstock.spark.jvm import jvm
 
 if TYPE_CHECKING:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from penstock.operators.java_functions import called, once_per_jvm
 from penstock.operators.privacy.columns import ColumnError, existing, replacing, time_of
-from penstock.operators.riot.rows import Transform
-from penstock.operators.riot.shared_text import called, once_per_jvm
+from penstock.operators.transform import Transform
 from penstock.pipeline.latency import Duration, parse_positive
 from penstock.spark.jvm import jvm
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from penstock.errors import PenstockError
 from penstock.operators.privacy.subjects import one_subject
-from penstock.operators.riot.rows import Transform
+from penstock.operators.transform import Transform
 from penstock.pipeline.latency import Duration, parse_not_negative, parse_positive
 from penstock.pipeline.windows import as_tuple, interval
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from penstock.operators.java_functions import called_each_time
 from penstock.operators.privacy.columns import bytes_of, is_time, replacing, time_of
 from penstock.operators.privacy.keys import Keys
-from penstock.operators.riot.rows import Transform
-from penstock.operators.riot.shared_text import called_each_time
+from penstock.operators.transform import Transform
 from penstock.pipeline.latency import Duration, parse_positive
 from penstock.spark.jvm import jvm
 

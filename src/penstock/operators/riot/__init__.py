@@ -15,12 +15,13 @@ from penstock.operators.riot.kalman import kalman
 from penstock.operators.riot.models import decision_tree, linear_regression
 from penstock.operators.riot.payload import as_payload, as_payloads, csv_to_senml, published
 from penstock.operators.riot.range_filter import range_filter
-from penstock.operators.riot.rows import QUANTITIES, Transform, in_turn
+from penstock.operators.riot.rows import QUANTITIES
 from penstock.operators.riot.second_order_moment import second_order_moment
 from penstock.operators.riot.senml import parse_project, senml_parse, senml_project
 from penstock.operators.riot.sliding_linear_regression import sliding_linear_regression
 from penstock.operators.riot.training import ANSWERS, regression_training, tree_training
 from penstock.operators.riot.training_rows import annotate_class, read_rows
+from penstock.operators.transform import Transform, in_turn
 
 __all__ = [
     "ANSWERS",

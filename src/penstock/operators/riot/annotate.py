@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from penstock.operators.riot.rows import Transform
-from penstock.operators.riot.senml import DEAD_LETTER, RAW
-from penstock.operators.riot.shared_text import called, once_per_jvm
+from penstock.operators.java_functions import called, once_per_jvm
+from penstock.operators.transform import DEAD_LETTER, RAW, Transform
 from penstock.spark.jvm import jvm
 
 if TYPE_CHECKING:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Literal
 
-from penstock.operators.riot.rows import Transform
-from penstock.operators.riot.shared_text import called, once_per_jvm
+from penstock.operators.java_functions import called, once_per_jvm
+from penstock.operators.transform import Transform
 from penstock.spark.jvm import jvm
 
 if TYPE_CHECKING:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from penstock.operators.riot.rows import Transform
 from penstock.operators.scan import Fields, Recurrence, scan
+from penstock.operators.transform import Transform
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

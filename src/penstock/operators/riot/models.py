@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from penstock.operators.riot.rows import Transform
+from penstock.operators.transform import Transform
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

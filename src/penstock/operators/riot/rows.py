@@ -9,32 +9,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-
-Transform = Callable[["DataFrame"], "DataFrame"]
-
 CARRIED = ("msgid", "arrived")
 """What every row keeps from the line it came of: its number, and when it was played."""
 PLACE = ("longitude", "latitude")
 QUANTITIES = ("temperature", "humidity", "light", "dust", "airquality_raw")
 """What a sensor of Sense-Your-City observes."""
 OBSERVATIONS = ("source", *QUANTITIES)
-
-
-def in_turn(first: Callable[..., DataFrame], *others: Transform) -> Callable[..., DataFrame]:
-    """One operator of several, for one stage: rows go through them in this order.
-
-    Only the first may be a function of several DataFrames.
-    """
-
-    def apply(*frames: DataFrame) -> DataFrame:
-        rows = first(*frames)
-        for each in others:
-            rows = each(rows)
-        return rows
-
-    return apply

@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from penstock.operators.riot.rows import CARRIED, PLACE, QUANTITIES, Transform
+from penstock.operators.riot.rows import CARRIED, PLACE, QUANTITIES
+from penstock.operators.transform import DEAD_LETTER, RAW, Transform
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-DEAD_LETTER, RAW = "dead_letter", "raw"
 _NUMBERS = (*PLACE, *QUANTITIES)
 # In the order of RIoTBench's traces: only where it is another are the fields searched for.
 _FIELDS = ("source", *_NUMBERS)

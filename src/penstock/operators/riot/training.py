@@ -12,8 +12,8 @@ import json
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from penstock.operators.riot.rows import Transform
 from penstock.operators.riot.training_rows import CLASSES
+from penstock.operators.transform import Transform
 
 if TYPE_CHECKING:
     import pyarrow as pa

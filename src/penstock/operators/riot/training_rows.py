@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from penstock.operators.riot.rows import QUANTITIES, Transform
-from penstock.operators.riot.shared_text import called, once_per_jvm
+from penstock.operators.java_functions import called, once_per_jvm
+from penstock.operators.riot.rows import QUANTITIES
+from penstock.operators.transform import Transform
 from penstock.spark.jvm import jvm
 
 if TYPE_CHECKING:

@@ -6,9 +6,9 @@ from collections.abc import Collection
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from penstock.operators.riot.rows import Transform
-from penstock.operators.riot.shared_text import called, once_per_jvm
+from penstock.operators.java_functions import called, once_per_jvm
 from penstock.operators.scan import Fields, Recurrence, scan
+from penstock.operators.transform import Transform
 from penstock.pipeline.latency import Duration, parse_positive
 from penstock.spark.jvm import jvm
 
