@@ -20,8 +20,8 @@ def test_a_side_makes_all_products(tmp_path: Path, side: str, ask: dict[str, str
         assert worker.ready() is True
         told = worker.ask(rates=[(40.0, 8.0)], warmup=2.0, **ask)
     assert set(told["products"]) == set(PRODUCTS)
-    # How late results are is not for a test to say, nor that those at the end still came.
-    assert told["products"]["concierge"]["results"] > 0
+    # How late results are is not for a test to say; that some come is.
+    assert told["products"]["concierge"]["came"] > 0
     assert 0.0 <= told["in_time"] <= 1.0
     if side == "ours":
         assert told["plans"] >= 1

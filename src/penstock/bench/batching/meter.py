@@ -97,6 +97,7 @@ def told(
     return {
         "in_time": interval.share_in_time(latencies, target_seconds),
         "results": len(due),
+        "came": sum(latency < inf for _, latency in latencies),
         "p50": min(quantile_of(latencies, interval, 0.5), NEVER_SECONDS),
         "p99": min(quantile_of(latencies, interval, 0.99), NEVER_SECONDS),
     }
