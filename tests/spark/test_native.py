@@ -57,6 +57,15 @@ def test_windows_over_the_rate_source_hold_every_row_of_their_second(
     assert starts == [starts[0] + number for number in range(len(rows))]
 
 
+def test_a_query_that_is_stopped_at_once_leaves_nothing_running(
+    engine: EngineFactory, spark: SparkSession
+) -> None:
+    runs = engine()
+    runs.start(spark.readStream.format("rate").load(), Kept().sink, name="short")
+    runs.stop()
+    assert [query.name for query in spark.streams.active] == []
+
+
 def test_rows_of_the_rate_source_arrive_once_each_with_their_latency(engine: EngineFactory) -> None:
     kept, runs = Kept(), engine()
     pipeline = Pipeline("p")

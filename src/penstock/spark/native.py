@@ -56,10 +56,15 @@ class NativeStage(StageBase):
         self._flush_due = False
         self._flush_since = 0.0
         self._query = HeldQuery(parts.frame, self._on_batch, parts.settings)
+        # A start under way is waited for by a stop, and one that comes after a stop starts nothing.
+        self._life = threading.Lock()
+        self._ended = False
 
     def start(self) -> None:
         """Starts the query; it asks for a slot as soon as it has rows."""
-        self._query.start(ran_before=self.journal.entry.batch >= 0)
+        with self._life:
+            if not self._ended:
+                self._query.start(ran_before=self.journal.entry.batch >= 0)
 
     def view(self, now: float) -> StageView | None:
         if not self.may_run:
@@ -198,4 +203,6 @@ class NativeStage(StageBase):
             asking = self._asking
         if asking is not None:
             asking.open()
+        with self._life:
+            self._ended = True
         self._query.stop()
