@@ -15,6 +15,7 @@ from penstock.queues.cursor import Consumer
 from penstock.queues.journal import Journal
 from penstock.queues.segment import Arrivals
 from penstock.scheduling.contexts import Frontier
+from penstock.scheduling.outlook import Waiting
 from penstock.scheduling.progress import ANY_SOURCES, SourcesRule
 from penstock.scheduling.stage_view import StageView
 from penstock.spark.bookkeeping import Books, Outcome
@@ -22,7 +23,7 @@ from penstock.spark.dispatcher import Dispatcher, Schedulable
 from penstock.spark.ends import End, FrameEnd, Output, QueueEnd, Written
 from penstock.spark.profiles import Profiles
 from penstock.spark.results import Dating, Result, Rows
-from penstock.spark.stage_line import EventTime, LineSettings, StageLine, Waiting
+from penstock.spark.stage_line import EventTime, LineSettings, StageLine
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

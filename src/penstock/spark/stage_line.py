@@ -13,7 +13,6 @@ from penstock.queues.cursor import Consumer
 from penstock.queues.segment import Segment, Slice
 from penstock.scheduling.contexts import (
     PATIENT_SECONDS,
-    Frontier,
     Message,
     PriorityContext,
     ReplyContext,
@@ -21,6 +20,7 @@ from penstock.scheduling.contexts import (
     last_step,
 )
 from penstock.scheduling.line import Line, WindowSpan
+from penstock.scheduling.outlook import Costs, Waiting, figures, known_below, order
 from penstock.scheduling.policies import ContextPolicy
 from penstock.scheduling.progress import ANY_SOURCES, Sources, SourcesRule
 
@@ -43,19 +43,6 @@ class EventTime:
         if self.slide_seconds is None:
             return None
         return WindowSpan(self.slide_seconds, self.delay_seconds, self.offset_seconds)
-
-
-@dataclass(frozen=True)
-class Waiting:
-    """What waits at a stage: rows, the oldest of which came at `since`, and a flush, if one is due.
-
-    `frontier` is known where Spark reads the rows itself.
-    """
-
-    rows: int
-    since: float
-    flush_since: float | None = None
-    frontier: Frontier | None = None
 
 
 @dataclass(frozen=True)
@@ -166,7 +153,7 @@ class StageLine:
                     context = self._line.take((queue, piece.segment.sequence), piece.rows)
                     if piece.end == piece.segment.rows:
                         self._passed(queue, piece.segment)
-                    if context is not None and (first is None or _order(context) < _order(first)):
+                    if context is not None and (first is None or order(context) < order(first)):
                         first = context
             self._first = first
             return self._context(first, now)
@@ -253,39 +240,14 @@ class StageLine:
         self, waiting: Waiting, now: float, profile: StageProfile | None, grain_seconds: float
     ) -> dict[str, Any]:
         """What a view of the stage says about its next message and its costs."""
-        fixed, per_row = (profile.fixed_seconds, profile.row_seconds) if profile else (0.0, 0.0)
-        # A turn is cut to the grain: the rest of the rows is another turn's.
-        cost = min(fixed + per_row * waiting.rows, max(grain_seconds, fixed))
         with self._lock:
-            context = self._context_of(waiting, cost, now)
-            path = self._line.reply.path_seconds
-            rows_next = self._line.rows_next
-        return {
-            "context": context,
-            "rows_next": rows_next if rows_next is None or not waiting.rows else max(rows_next, 1),
-            "fixed_seconds": fixed,
-            "row_seconds": per_row * self._settings.slots,
-            "start_deadline": context.time + context.latency_seconds - cost - path,
-        }
-
-    def _context_of(self, waiting: Waiting, cost: float, now: float) -> PriorityContext:
-        context = self._line.next_context(cost, now) if waiting.frontier is None else None
-        if context is None:
-            message = Message("turn", waiting.rows, waiting.since)
-            context = self._line.context_of(message, cost, waiting.frontier)
-        if waiting.flush_since is None:
-            return context
-        flush = self._line.context_of(Message("flush", 0, waiting.flush_since), cost, None)
-        return min(context, flush, key=_order)
+            return figures(self._line, waiting, now, Costs(profile, self._settings.slots, grain_seconds))
 
     def replied(self, stage: str, reply: ReplyContext) -> None:
         """A stage below has told what it and its path cost."""
         with self._lock:
             self._replies[stage] = reply
-            known = ReplyContext()
-            for each in self._replies.values():
-                known = self._line.policy.process_reply(known, each)
-            self._line.reply = known
+            self._line.reply = known_below(self._line.policy, self._replies.values())
 
     def reply(self, profile: StageProfile | None) -> ReplyContext:
         """What the stage tells those above it."""
@@ -303,10 +265,6 @@ class StageLine:
         with self._lock:
             for column, taken in kept.items():
                 self._tracked(column).restore(dict(taken), now)
-
-
-def _order(context: PriorityContext) -> tuple[bool, float]:
-    return context.deferred, context.pri_global
 
 
 def _at_the_end(segment: Segment) -> list[str]:
