@@ -1,0 +1,136 @@
+"""Who plans the sizes of batches: measured rates and costs in, batch sizes out, each with its reason."""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import inf
+
+from penstock.measure.rates import Rate, RateMeter
+from penstock.plan.batches import BatchPlan, plan_batches
+from penstock.plan.changes import PlanChange
+from penstock.plan.from_graphs import Costs, workflow_of
+from penstock.plan.overload import shortage_of
+from penstock.plan.triggers import Situation, Trigger
+from penstock.plan.workflow import RESERVE, PlanError, Pool, Workflow
+from penstock.stages.stage import StageGraph
+
+log = logging.getLogger("penstock")
+
+KEPT_PLANS = 1_000
+SHORTAGE_SECONDS = 30.0
+"""Between two looks at how much is short: they take many plans."""
+
+
+@dataclass(frozen=True, slots=True)
+class Offered:
+    """All rows that ever came to a stage, and since when they have been counted."""
+
+    rows: int
+    since: float
+
+
+@dataclass(frozen=True)
+class PlanLook:
+    """What a look goes by: the pipelines, what is known of their stages, and the pool."""
+
+    now: float
+    graphs: tuple[StageGraph, ...]
+    costs: Costs
+    offered: Mapping[str, Offered]
+    slots: int
+
+
+class BatchPlanner:
+    """Looks at rates and costs now and then, and plans anew when the trigger says so.
+
+    Not safe for threads: the caller locks.
+    """
+
+    def __init__(self, trigger: Trigger, reserve: float = RESERVE, most_rows: int | None = None):
+        """`most_rows` is for all batches together."""
+        self.trigger = trigger
+        self.changes: deque[PlanChange] = deque(maxlen=KEPT_PLANS)
+        self.made = 0
+        self._reserve = reserve
+        self._most_rows = inf if most_rows is None else most_rows
+        self._meters: dict[str, RateMeter] = {}
+        self._rates: dict[str, Rate] = {}
+        self._products = 0
+        self._in_force: BatchPlan | None = None
+        self._planned_at = 0.0
+        self._planned_seconds: dict[str, float] = {}
+        self._short_at = -inf
+
+    @property
+    def plan(self) -> BatchPlan | None:
+        """The plan in force."""
+        return self._in_force
+
+    def product_made(self) -> None:
+        """A turn brought rows to a sink."""
+        self._products += 1
+
+    def look(self, seen: PlanLook) -> PlanChange | None:
+        """Measures, and plans where that is due; the change, if there is one."""
+        self._measure(seen)
+        rates = {name: max(rate.quick, rate.steady) for name, rate in self._rates.items()}
+        workflow = workflow_of(seen.graphs, seen.costs, rates)
+        if not workflow.stages:
+            return None
+        reason = self._reason(seen.now, workflow)
+        if not reason:
+            return None
+        pool = Pool(seen.slots, self._reserve, self._most_rows)
+        try:
+            plan = plan_batches(workflow, pool)
+        except PlanError as error:
+            log.warning("no plan could be made: %s", error)
+            return None
+        self.made += 1
+        self._in_force, self._planned_at, self._products = plan, seen.now, 0
+        self._planned_seconds = _turn_seconds(workflow, plan)
+        change = PlanChange.of(plan, seen.now, reason, self._shortage(seen.now, workflow, pool, plan))
+        self.changes.append(change)
+        return change
+
+    def _measure(self, seen: PlanLook) -> None:
+        for name, offered in seen.offered.items():
+            meter = self._meters.setdefault(name, RateMeter(0.0, offered.since))
+            self._rates[name] = meter.look(offered.rows, seen.now)
+        for name in self._meters.keys() - seen.offered.keys():
+            del self._meters[name]
+            self._rates.pop(name, None)
+
+    def _reason(self, now: float, workflow: Workflow) -> str:
+        rates = {stage.name: stage.rows_per_second for stage in workflow.stages if stage.rows_per_second > 0}
+        if self._in_force is None:
+            return "the first plan" if rates else ""
+        if fresh := [name for name in workflow.places if name not in self._in_force.rates]:
+            return f"the cost of {fresh[0]} is known now"
+        situation = Situation(
+            now,
+            self._planned_at,
+            {name: self._in_force.rates[name] for name in rates if name in self._in_force.rates},
+            self._rates,
+            self._planned_seconds,
+            _turn_seconds(workflow, self._in_force),
+            self._products,
+        )
+        return self.trigger.due(situation)
+
+    def _shortage(self, now: float, workflow: Workflow, pool: Pool, plan: BatchPlan) -> str:
+        if plan.holds or now - self._short_at < SHORTAGE_SECONDS:
+            return ""
+        self._short_at = now
+        return shortage_of(workflow, pool, plan).told()
+
+
+def _turn_seconds(workflow: Workflow, plan: BatchPlan) -> dict[str, float]:
+    return {
+        stage.name: stage.turn_seconds(plan.rows[stage.name])
+        for stage in workflow.stages
+        if stage.name in plan.rows
+    }
