@@ -1,0 +1,101 @@
+"""What a simulation led to: latency at the sinks, work of the stages, and how busy the slots were."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from penstock.measure.histogram import LatencyHistogram
+from penstock.simulate.rows import Rows
+
+BLOCK = 8192
+
+
+class Latencies:
+    """Gathers the latency of rows, to be put into a histogram in blocks."""
+
+    def __init__(self) -> None:
+        self._seconds: list[float] = []
+        self._rows: list[float] = []
+        self._histogram = LatencyHistogram()
+
+    def add(self, rows: Rows, now: float) -> None:
+        """These rows are at the sink."""
+        self._seconds += [now - time for time in rows.times]
+        self._rows += rows.weights
+        if len(self._seconds) >= BLOCK:
+            self._empty()
+
+    @property
+    def histogram(self) -> LatencyHistogram:
+        self._empty()
+        return self._histogram
+
+    @property
+    def totals(self) -> tuple[float, float]:
+        """Rows so far, and the sum of their latencies."""
+        histogram = self.histogram
+        return histogram.count, histogram.mean * histogram.count
+
+    def _empty(self) -> None:
+        if not self._seconds:
+            return
+        self._histogram.add_many(_merged(np.array(self._seconds), np.array(self._rows)))
+        self._seconds, self._rows = [], []
+
+
+def _merged(seconds: np.ndarray, rows: np.ndarray) -> Sequence[tuple[float, float]]:
+    """Those that are within a thousandth of each other as one, with their mean: a histogram tells no finer."""
+    keys = np.floor(np.log(np.maximum(seconds, 1e-6)) * 1000.0)
+    _, place = np.unique(keys, return_inverse=True)
+    weight = np.bincount(place, rows)
+    mean = np.bincount(place, seconds * rows) / np.maximum(weight, 1e-300)
+    return list(zip(mean.tolist(), weight.tolist(), strict=True))
+
+
+@dataclass(frozen=True)
+class SinkOutcome:
+    """Latency at one sink; `target_seconds` None: none was set."""
+
+    pipeline: str
+    sink: str
+    target_seconds: float | None
+    latency: LatencyHistogram
+
+    @property
+    def share_in_time(self) -> float:
+        """Of the rows that came; 1 where there is no target."""
+        return 1.0 if self.target_seconds is None else self.latency.share_within(self.target_seconds)
+
+
+@dataclass(frozen=True)
+class StageOutcome:
+    """What one stage did."""
+
+    stage: str
+    turns: int
+    rows_in: int
+    rows_out: int
+    rows_waiting: int
+    """At the end."""
+    slot_seconds: float
+    slots: int
+    """Of a turn at the end, or rows at a time."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One run. Figures are of the time after the warm-up."""
+
+    seconds: float
+    sinks: Mapping[str, SinkOutcome]
+    stages: Mapping[str, StageOutcome]
+    slots_busy: float
+    """Share of the slots' time, 0 to 1."""
+    events: int
+    """Changes of state, warm-up included: segments that came, grants, ends of turns, deliveries."""
+    turns: int
+    backlog_seconds: float
+    """Rows that wait at the end, in seconds of what comes from outside."""
