@@ -70,7 +70,8 @@ class Line:
 
     def arrive(self, key: Hashable, message: Message, upstream: PriorityContext | None = None) -> None:
         """A message has come; `upstream` is the context it was sent with, None at a source."""
-        message = replace(message, before=self._fields)
+        if self._fields:
+            message = replace(message, before=self._fields)
         if message.progress is not None:
             self.sources.arrive(
                 message.source, message.progress, message.time, message.least_progress, message.seen
@@ -129,14 +130,26 @@ class Line:
         if not self._order:
             return None
         entry = self._entries[self._order[0][1]]
-        reply = replace(self.reply, cost_seconds=cost_seconds)
-        target = replace(self._target, reply=reply, frontier=self._frontier(entry.message, now))
+        target = self._targeted(cost_seconds, self._frontier(entry.message, now))
         return self._converted(entry.message, entry.upstream, target)
 
     def context_of(self, message: Message, cost_seconds: float, frontier: Frontier | None) -> PriorityContext:
         """That of work that comes in no message: a flush, or rows that Spark reads itself."""
-        reply = replace(self.reply, cost_seconds=cost_seconds)
-        return self._policy.at_source(message, replace(self._target, reply=reply, frontier=frontier))
+        return self._policy.at_source(message, self._targeted(cost_seconds, frontier))
+
+    def _targeted(self, cost_seconds: float, frontier: Frontier | None) -> Target:
+        """The target as it is now. Made at every look, so that it is spelled out: `replace` is slow."""
+        known = self._target
+        return Target(
+            known.stage,
+            known.tenant,
+            known.latency_seconds,
+            known.slide_seconds,
+            known.upstream_slide_seconds,
+            ReplyContext(cost_seconds, self.reply.path_seconds),
+            frontier,
+            known.share,
+        )
 
     def _converted(
         self, message: Message, upstream: PriorityContext | None, target: Target

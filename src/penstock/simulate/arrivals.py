@@ -101,7 +101,9 @@ class Bursts:
     def __post_init__(self) -> None:
         _check_rate(self.rows_per_second)
         if not self.alpha > 1.0:
-            raise SimulationError(f"alpha of bursts must be over 1, got {self.alpha}: they would have no mean")
+            raise SimulationError(
+                f"alpha of bursts must be over 1, got {self.alpha}: they would have no mean"
+            )
 
     def blocks(self, chance: np.random.Generator, begin: float, end: float) -> Iterator[Block]:
         mean = _bounded_mean(self.alpha, 1000.0)
@@ -163,9 +165,7 @@ class Steps:
         return replace(self, arrivals=self.arrivals.scaled(factor))
 
 
-def _ticks(
-    period: float, phase: float, begin: float, end: float
-) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+def _ticks(period: float, phase: float, begin: float, end: float) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Times and numbers of the ticks after `begin` up to `end`, counted from 1 at the phase."""
     number = max(floor((begin - phase) / period + 1e-9) + 1, 1)
     last = floor((end - phase) / period + 1e-9)
@@ -177,7 +177,7 @@ def _ticks(
 
 def _bounded_mean(alpha: float, most: float) -> float:
     """Of a Pareto distribution from 1 on, of which all above `most` counts as that."""
-    return alpha / (alpha - 1.0) - most ** (1.0 - alpha) / (alpha - 1.0)
+    return (alpha - float(most ** (1.0 - alpha))) / (alpha - 1.0)
 
 
 def _check_rate(rows_per_second: float) -> None:
@@ -185,5 +185,3 @@ def _check_rate(rows_per_second: float) -> None:
         raise SimulationError(
             f"an arrival rate must be positive and finite, got {rows_per_second}: no row would come"
         )
-
-

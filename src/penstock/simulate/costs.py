@@ -36,7 +36,8 @@ class TurnCost:
             value = getattr(self, what)
             if not 0.0 <= value < inf:
                 raise SimulationError(
-                    f"{what} of a turn must be 0 or more and finite, got {value}: no turn ends before it begins"
+                    f"{what} of a turn must be 0 or more and finite, got {value}: "
+                    "no turn ends before it begins"
                 )
 
     def mean_seconds(self, rows: int, slots: int) -> float:

@@ -18,7 +18,12 @@ class Feed:
     """One inflow: knows when the next rows come, and puts them into the queues of its readers."""
 
     def __init__(
-        self, inflow: Inflow, stations: Sequence[Station], chance: np.random.Generator, end: float, timed: bool
+        self,
+        inflow: Inflow,
+        stations: Sequence[Station],
+        chance: np.random.Generator,
+        end: float,
+        timed: bool,
     ):
         self.stations = tuple(stations)
         self._source = f"{inflow.queue}|{inflow.producer}"

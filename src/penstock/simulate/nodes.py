@@ -65,7 +65,9 @@ def checked(nodes: Iterable[Node]) -> tuple[Node, ...]:
     """Nodes of different names, some of which are there at any time."""
     listed = tuple(nodes)
     if len({node.name for node in listed}) < len(listed):
-        raise SimulationError("nodes must have names of their own, got one twice: which one left is not known")
+        raise SimulationError(
+            "nodes must have names of their own, got one twice: which one left is not known"
+        )
     moments = {0.0, *(node.leaves_at for node in listed if node.leaves_at < inf)}
     for moment in sorted(moments):
         if not any(node.joins_at <= moment < node.leaves_at for node in listed):

@@ -47,7 +47,7 @@ class Latencies:
 
 
 def _merged(seconds: np.ndarray, rows: np.ndarray) -> Sequence[tuple[float, float]]:
-    """Those that are within a thousandth of each other as one, with their mean: a histogram tells no finer."""
+    """Those within a thousandth of each other as one, with their mean: a histogram tells no finer."""
     keys = np.floor(np.log(np.maximum(seconds, 1e-6)) * 1000.0)
     _, place = np.unique(keys, return_inverse=True)
     weight = np.bincount(place, rows)

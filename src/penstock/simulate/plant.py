@@ -35,7 +35,8 @@ class StageSetup:
 
     `latency_seconds` is the least target below it, `target_seconds` that of its own sink. With `lanes`, rows
     are served singly, so many at a time, each by one slot: the cost is then that of one row. `selectivity`
-    is rows out per row in. `profiled_rows` is the largest turn that its cost was learned from.
+    is rows out per row in. `profiled_rows` is the largest turn that its cost was learned from. One that is
+    `native` takes all that waits, as Spark cuts its turns itself.
     """
 
     name: str
@@ -55,6 +56,7 @@ class StageSetup:
     share: float | None = None
     block_rows: int = 0
     profiled_rows: int = 0
+    native: bool = False
 
     def profile(self, slots: int) -> StageProfile:
         """What an engine would have learned of it, on so many slots."""
@@ -112,7 +114,9 @@ class Plant:
                     f"{', '.join(stage.inputs) or 'none'}: it would never run"
                 )
         if lost := [inflow.queue for inflow in self.inflows if inflow.queue not in read]:
-            raise SimulationError(f"rows must come to a queue that a stage reads, got {lost[0]!r}: nobody does")
+            raise SimulationError(
+                f"rows must come to a queue that a stage reads, got {lost[0]!r}: nobody does"
+            )
 
     @cached_property
     def readers(self) -> Mapping[str, tuple[StageSetup, ...]]:

@@ -22,7 +22,7 @@ class Rows:
     def __init__(self, times: Sequence[float], weights: Sequence[float], count: int | None = None):
         self.times = times
         self.weights = weights
-        self.count = int(round(sum(weights))) if count is None else count
+        self.count = round(sum(weights)) if count is None else count
 
     def cut(self, count: int) -> tuple[Rows, Rows]:
         """The first `count` of them, and the others."""

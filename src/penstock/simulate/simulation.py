@@ -40,6 +40,7 @@ from penstock.simulate.station import Station, Turn
 
 WITHOUT_CONTEXTS = (Fifo, LongestQueue, MinLatency, MinMemory, Random)
 """Policies that look at no context, so that none need be made for them."""
+_ALL = All()
 GRAIN_SECONDS, PATIENCE_SECONDS = 1.0, 30.0
 """As an engine has them."""
 
@@ -60,7 +61,7 @@ class SimulationSettings:
 
     policy: Policy
     nodes: tuple[Node, ...]
-    consumption: Consumption = All()
+    consumption: Consumption = _ALL
     grain_seconds: float = GRAIN_SECONDS
     patience_seconds: float = PATIENCE_SECONDS
     seed: int = 0
@@ -136,10 +137,14 @@ class Simulation:
         """How many sources a stage waits for before it has a frontier; a loop is not waited for."""
         stages = self.plant.stages
         places = {stage.name: place for place, stage in enumerate(stages)} if setup.window else {}
-        before = sum(
-            stage.output in setup.inputs and places.get(stage.name, 0) < places.get(setup.name, 0)
-            for stage in stages
-        ) if setup.window else 0
+        before = (
+            sum(
+                stage.output in setup.inputs and places.get(stage.name, 0) < places.get(setup.name, 0)
+                for stage in stages
+            )
+            if setup.window
+            else 0
+        )
         return before + sum(inflow.queue in setup.inputs for inflow in self.plant.inflows)
 
     def _generator(self, what: str, name: str) -> np.random.Generator:

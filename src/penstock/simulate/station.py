@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from math import floor, inf
 from typing import Any
@@ -17,6 +18,7 @@ from penstock.simulate.plant import StageSetup
 from penstock.simulate.rows import Rows
 from penstock.simulate.windows import MICROSECOND, OpenWindows
 
+NO_CONTEXT: Mapping[str, Any] = {"context": None, "rows_next": None, "start_deadline": inf}
 KEEP = 0.95
 """How much a turn weighs against the next one in the means of a stage, as in its learned profile."""
 
@@ -59,6 +61,7 @@ class Station:
         self._idle = [self._lane_name(lane) for lane in range(self.lanes)]
         self._windows = OpenWindows(setup.window) if setup.window is not None else None
         self._carried = 0.0
+        self._ended: dict[str, float] = {}
         self._replies: dict[str, ReplyContext] = {}
         self.profile = setup.profile(self.slots)
         self._mean_seconds = self.profile.mean_seconds
@@ -108,30 +111,32 @@ class Station:
         """As the scheduler sees it, under the name of the lane that would run."""
         setup, inbox, rows = self.setup, self.inbox, self.inbox.rows_waiting
         oldest = inbox.oldest_arrival
-        more: dict[str, Any]
+        more = NO_CONTEXT
         if contexts and isinstance(inbox, Messages):
             costs = Costs(self.profile, self.slots, grain_seconds)
             more = figures(inbox.line, Waiting(rows, oldest), now, costs)
-        else:
-            more = {"fixed_seconds": setup.cost.fixed_seconds, "row_seconds": setup.cost.row_seconds}
-        if setup.lanes:
-            more["rows_next"] = 1
+        lane = self._idle[-1]
         return StageView(
-            name=self._idle[-1],
-            pipeline=setup.pipeline,
-            rows_waiting=rows,
-            ready_since=inbox.ready_since,
-            oldest_arrival=oldest,
-            slots=self.slots,
-            latency_seconds=setup.latency_seconds,
+            lane,
+            setup.pipeline,
+            rows,
+            # It waits since the end of its turn at the earliest: the scheduler would move it up to that.
+            max(inbox.ready_since, self._ended.get(lane, -inf)),
+            oldest,
+            self.slots,
+            setup.latency_seconds,
             depth=setup.depth,
             seconds_per_row=self._mean_seconds / self._mean_rows,
             selectivity=setup.selectivity,
             steepness=steepness,
+            context=more["context"],
+            rows_next=1 if setup.lanes else more["rows_next"],
+            fixed_seconds=setup.cost.fixed_seconds,
+            row_seconds=setup.cost.row_seconds,
+            start_deadline=more["start_deadline"],
             rows_seen=self.most_rows,
             planned_rows=self.planned_rows,
             block_rows=setup.block_rows,
-            **more,
         )
 
     def expected_start(self, now: float) -> float | None:
@@ -142,11 +147,12 @@ class Station:
 
     def begin(self, grant: Grant, places: tuple[str, ...]) -> Turn:
         """Takes the rows of a turn; when it ends and what it will write follow from them."""
-        now, rows = grant.at, grant.rows
-        taken = self.inbox.take(rows, now)
+        now = grant.at
+        taken = self.inbox.take(self.inbox.rows_waiting if self.setup.native else grant.rows, now)
         seconds = self.setup.cost.mean_seconds(taken.rows.count, grant.slots) * self._chance.factor()
+        windows: tuple[float, ...] = ()
         if self._windows is None:
-            windows, result = (), self._passed_on(taken, now + seconds, now)
+            result = self._passed_on(taken, now + seconds, now)
         else:
             windows, result = self._closed(self._windows, taken, now + seconds, now)
         turn = Turn(self, grant, taken, now + seconds, places, result, windows)
@@ -197,6 +203,7 @@ class Station:
         self._left(turn)
         grant, rows = turn.grant, turn.taken.rows.count
         seconds = turn.ends_at - grant.at
+        self._ended[grant.stage] = turn.ends_at
         self._mean_seconds += (1.0 - KEEP) * (seconds - self._mean_seconds)
         self._mean_rows += (1.0 - KEEP) * (rows - self._mean_rows)
         self.most_rows = max(self.most_rows, rows)

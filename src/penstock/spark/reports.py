@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from penstock.measure.congestion import Congestion, congestion_of
 from penstock.measure.histogram import LatencyHistogram
 from penstock.measure.stage_meter import StageFigures
-from penstock.stages.stage import StageGraph
+from penstock.stages.stage import first_stages
 
 if TYPE_CHECKING:
     from penstock.spark.running import RunningPipeline
@@ -129,12 +129,3 @@ def congestion_reports(pipelines: Iterable[RunningPipeline], slots: int, now: fl
         )
         for running in pipelines
     }
-
-
-def first_stages(graph: StageGraph) -> frozenset[str]:
-    """The first operations of a pipeline: for each source one stage that reads it, as rows count once."""
-    first = {stage.name for stage in graph.stages if stage.native is not None}
-    for queue in graph.queues.values():
-        if queue.source is not None and queue.consumers and first.isdisjoint(queue.consumers):
-            first.add(queue.consumers[0])
-    return frozenset(first)

@@ -30,12 +30,11 @@ from penstock.spark.feeders import Feeder
 from penstock.spark.jvm import schema_from_ddl
 from penstock.spark.native import NativeStage
 from penstock.spark.refusals import AnotherVersion, PipelineFailed, read_json
-from penstock.spark.reports import first_stages
 from penstock.spark.stage_base import Place
 from penstock.spark.surroundings import PipelineState, Surroundings
 from penstock.stages.fingerprint import describe, differences
 from penstock.stages.fuse import cut
-from penstock.stages.stage import Queue
+from penstock.stages.stage import Queue, first_stages
 
 log = logging.getLogger("penstock")
 

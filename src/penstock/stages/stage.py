@@ -123,5 +123,14 @@ class StageGraph:
         )
 
 
+def first_stages(graph: StageGraph) -> frozenset[str]:
+    """The first operations of a pipeline: for each source one stage that reads it, as rows count once."""
+    first = {stage.name for stage in graph.stages if stage.native is not None}
+    for queue in graph.queues.values():
+        if queue.source is not None and queue.consumers and first.isdisjoint(queue.consumers):
+            first.add(queue.consumers[0])
+    return frozenset(first)
+
+
 def _reads_on(stage: Stage, queue: str) -> bool:
     return any(feed.input == queue and feed.loop is None for feed in stage.feeds)

@@ -24,6 +24,16 @@ class Sample:
     missing: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One turn of a pipeline, where its side has such."""
+
+    granted_at: float
+    rows: int
+    slots: int
+    seconds: float
+
+
 @dataclass(frozen=True)
 class Score:
     """Figures of a pipeline, or of a group of them: latencies over a span of time, rows since the start."""
@@ -101,6 +111,7 @@ class _Told:
     results: dict[float, float] = field(default_factory=dict)
     read: list[tuple[float, int]] = field(default_factory=list)
     wrong: list[str] = field(default_factory=list)
+    turns: list[Turn] = field(default_factory=list)
 
     def seconds_read(self, until: float) -> int:
         return max((seconds for at, seconds in self.read if at <= until), default=0)
@@ -139,6 +150,9 @@ class ShareRun:
             self._told[load.name].clock = RateClock(event["created_ms"], load.rows_per_second)
         elif kind == "batch":
             self._batch(event)
+        elif kind == "turn":
+            turn = Turn(event["granted_at"], event["rows"], event["slots"], event["seconds"])
+            self._told[event["pipeline"]].turns.append(turn)
 
     def _batch(self, event: Event) -> None:
         told = self._told[event["pipeline"]]
@@ -152,6 +166,15 @@ class ShareRun:
 
     def _load(self, name: str) -> Load:
         return next(load for load in self.loads if load.name == name)
+
+    def turns(self, load: Load) -> tuple[Turn, ...]:
+        """The turns of a pipeline, warm-up included; none on sides without a scheduler of ours."""
+        return tuple(self._told[load.name].turns)
+
+    def created_at(self, load: Load) -> float | None:
+        """When Spark created the pipeline's source, in epoch seconds; None before that is known."""
+        clock = self._told[load.name].clock
+        return None if clock is None else clock.created_ms / 1000
 
     @property
     def measured_from(self) -> float:

@@ -1,8 +1,9 @@
 """Runs one side of the shared pool in a process of its own, and tells what happens as lines of JSON.
 
 `python -m penstock.workloads.share_worker --side penstock --seconds 40 --folder DIR`. Events: `source` (when
-a pipeline's source was created), `started` (all pipelines run), `batch` (a result is at the sink), and at
-last `ended` or `failed`. It ends at once, and removes its folder, when its input is closed.
+a pipeline's source was created), `started` (all pipelines run), `batch` (a result is at the sink), `turn`
+(one under our scheduler has ended), and at last `ended` or `failed`. It ends at once, and removes its folder, when
+its input is closed.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import sys
 import threading
 import time
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TextIO
 
@@ -25,6 +27,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
+
+    from penstock.measure.turns import TurnRecord
 
 LOOK_SECONDS = 0.2
 
@@ -122,6 +126,8 @@ class PenstockRunner:
         from penstock import sinks
 
         sink = Sink(load, self._state / load.name, lines)
+        if not self._engine.pipelines:
+            self._engine.on_turn(partial(_tell_turn, lines))
         frame = load.frame(self._engine.spark)
         self._engine.start(frame, sinks.Callback(sink.take), latency=load.target_seconds, name=load.name)
         return sink
@@ -129,6 +135,12 @@ class PenstockRunner:
     def error(self) -> str:
         failed = [name for name, state in self._engine.pipelines.items() if state == "failed"]
         return "; ".join(f"{name}: {self._engine.error(name)}" for name in failed)
+
+
+def _tell_turn(lines: Lines, record: TurnRecord) -> None:
+    """What a turn took: a simulation of the same run goes by that."""
+    told = {"granted_at": record.granted_at, "rows": record.rows_in, "slots": record.slots}
+    lines.tell("turn", pipeline=record.pipeline, seconds=record.turn_seconds, **told)
 
 
 def plain_session(settings: dict[str, str]) -> SparkSession:

@@ -1,8 +1,8 @@
 from tests.pipeline.fakes import FakeSink, FakeSource, match, same
 
 from penstock.pipeline import Pipeline
-from penstock.spark.reports import first_stages
 from penstock.stages import cut
+from penstock.stages.stage import first_stages
 
 
 def test_the_first_stage_is_the_one_that_reads_the_source() -> None:

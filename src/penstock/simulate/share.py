@@ -1,0 +1,170 @@
+"""The workload of `penstock bench share`, simulated: what a run of it would tell.
+
+    measured: ShareRun = ...                      # a run of the side "penstock"
+    costs = costs_of(measured)                    # C(n, k) of its turns, by pipeline
+    expected = simulated_share(costs, created=created_of(measured), seconds=120.0, warmup_seconds=60.0)
+    share_errors(measured, expected)              # {"p50": 0.04, "p99": 0.11, ...}
+
+What comes back is a `ShareRun` like that of a real run, so that the very same code makes the figures of both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import floor, inf, isnan
+
+import numpy as np
+
+from penstock.scheduling.policies import Fifo, Policy
+from penstock.simulate.arrivals import Ticks
+from penstock.simulate.costs import TurnCost, fitted
+from penstock.simulate.errors import SimulationError
+from penstock.simulate.plant import Inflow, Plant, StageSetup, WindowSetup
+from penstock.simulate.simulation import Simulation, SimulationSettings
+from penstock.simulate.station import Turn
+from penstock.spark.rate_clock import RateClock
+from penstock.workloads.share_run import ShareRun
+from penstock.workloads.shared_pool import GROUPS, LOADS, SIDES, SLOTS, Load
+
+LOOK_DELAY_SECONDS = 0.004
+"""After a second of Spark's rate source is over, an engine looks for its rows with so much delay."""
+EPOCH = 1_700_000_000
+START_SECONDS = 5.0
+"""In which the sources of a run are created, where nothing else is said."""
+
+
+@dataclass(frozen=True)
+class ShareSettings:
+    """How long it runs and under which policy; `created` are the moments at which sources were."""
+
+    seconds: float
+    """Measured, after the warm-up."""
+    warmup_seconds: float
+    policy: Policy = Fifo()  # noqa: RUF009 -- frozen, and without settings
+    slots: int = SLOTS
+    seed: int = 0
+    created: Mapping[str, float] | None = None
+    """By pipeline, in epoch seconds; by chance where that is not known."""
+
+
+def simulated_share(
+    costs: Mapping[str, TurnCost], settings: ShareSettings, loads: Sequence[Load] = LOADS
+) -> ShareRun:
+    """A run of the pipelines; `costs` by pipeline, or by group for those that are not named."""
+    created = settings.created or _created(loads, settings.seed)
+    base = floor(min(created.values()) / 10.0) * 10
+    clocks = {load.name: RateClock(round(created[load.name] * 1000), load.rows_per_second) for load in loads}
+    run = ShareRun(SIDES["penstock"], settings.warmup_seconds, loads)
+    started = max(created.values())
+    for load in loads:
+        run.take({"event": "source", "pipeline": load.name, "created_ms": clocks[load.name].created_ms})
+    run.take({"event": "started", "at": started})
+    until = started + settings.warmup_seconds + settings.seconds
+    teller = _Teller(run, {load.name: load for load in loads}, clocks, base)
+    plant = Plant(
+        tuple(_stage(load, _cost(costs, load)) for load in loads),
+        tuple(_inflow(load, clocks[load.name], base) for load in loads),
+    )
+    chosen = SimulationSettings.on_slots(
+        settings.policy, settings.slots, seed=settings.seed, on_turn=teller.tell
+    )
+    Simulation(plant, chosen).run(until - base)
+    run.take({"event": "ended", "at": until})
+    return run
+
+
+class _Teller:
+    """Tells a run of each turn, as a worker does."""
+
+    def __init__(
+        self, run: ShareRun, loads: Mapping[str, Load], clocks: Mapping[str, RateClock], base: float
+    ):
+        self._run = run
+        self._loads = loads
+        self._clocks = clocks
+        self._base = base
+        self._rows = dict.fromkeys(loads, 0)
+
+    def tell(self, turn: Turn) -> None:
+        name = turn.station.setup.pipeline
+        load, rows = self._loads[name], turn.taken.rows.count
+        self._rows[name] += rows
+        ends = [self._base + end for end in turn.windows]
+        wanted = [self._clocks[name].rows_in(end, load.window_seconds) or 0 for end in ends]
+        self._run.take(
+            {
+                "event": "batch",
+                "pipeline": name,
+                "at": self._base + turn.ends_at,
+                "seconds_read": self._rows[name] // load.rows_per_second,
+                "windows": list(zip(ends, wanted, strict=True)),
+            }
+        )
+        told = {"granted_at": self._base + turn.grant.at, "rows": rows, "slots": turn.grant.slots}
+        self._run.take({"event": "turn", "pipeline": name, "seconds": turn.ends_at - turn.grant.at, **told})
+
+
+def _stage(load: Load, cost: TurnCost) -> StageSetup:
+    return StageSetup(
+        load.name,
+        load.name,
+        cost,
+        (f"{load.name}.source",),
+        sink="sink",
+        latency_seconds=load.target_seconds,
+        target_seconds=load.target_seconds,
+        selectivity=1.0 / (load.rows_per_second * load.window_seconds),
+        window=WindowSetup(float(load.window_seconds), float(load.window_seconds)),
+        profiled_rows=load.rows_per_second,
+        native=True,
+    )
+
+
+def _inflow(load: Load, clock: RateClock, base: float) -> Inflow:
+    """Rows of each second come when it is over, and are seen a moment later."""
+    phase = clock.created_ms / 1000 - base + LOOK_DELAY_SECONDS
+    lag = LOOK_DELAY_SECONDS - clock.last_event_ms(0) / 1000 + clock.created_ms / 1000
+    return Inflow(f"{load.name}.source", Ticks(float(load.rows_per_second), 1.0, phase), "rate", lag)
+
+
+def _cost(costs: Mapping[str, TurnCost], load: Load) -> TurnCost:
+    cost = costs.get(load.name) or costs.get(load.group)
+    if cost is None:
+        raise SimulationError(
+            f"pipeline {load.name!r} must have a cost, of its own or of its group, got {sorted(costs)}: "
+            "its turns would take no time"
+        )
+    return cost
+
+
+def _created(loads: Sequence[Load], seed: int) -> dict[str, float]:
+    chance = np.random.default_rng([seed, len(loads)])
+    return {load.name: EPOCH + START_SECONDS * float(chance.random()) for load in loads}
+
+
+def costs_of(run: ShareRun) -> dict[str, TurnCost]:
+    """What the turns of a run cost after its warm-up, by pipeline; those without rows are left out."""
+    found = {}
+    for load in run.loads:
+        turns = [turn for turn in run.turns(load) if turn.granted_at >= run.measured_from and turn.rows]
+        if turns:
+            found[load.name] = fitted((turn.rows, turn.slots, turn.seconds) for turn in turns)
+    return found
+
+
+def created_of(run: ShareRun) -> dict[str, float]:
+    """When the sources of a run were created, where that is known of all of them; else nothing."""
+    known = {load.name: run.created_at(load) for load in run.loads}
+    return {name: at for name, at in known.items() if at is not None} if None not in known.values() else {}
+
+
+def share_errors(measured: ShareRun, expected: ShareRun) -> dict[str, float]:
+    """By how much p50 and p99 of both groups differ, as shares of what was measured."""
+    found = {}
+    for group in GROUPS:
+        real, simulated = measured.group(group), expected.group(group)
+        for name, one, other in (("p50", real.p50, simulated.p50), ("p99", real.p99, simulated.p99)):
+            known = one > 0.0 and not isnan(other)
+            found[f"{group}_{name}"] = abs(other - one) / one if known else inf
+    return found
