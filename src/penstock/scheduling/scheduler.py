@@ -119,6 +119,12 @@ class Scheduler:
         """How many stages could be granted a turn, given the slots."""
         return len(self._waiting)
 
+    @property
+    def upcoming(self) -> str:
+        """The stage that is first in line by the policy, whether or not it can start; "" if none waits."""
+        view = self._first()
+        return "" if view is None else view.name
+
     def wait(self, view: StageView) -> None:
         """The stage waits for a turn, with these figures; they replace what was known of it.
 

@@ -34,6 +34,8 @@ class Feed:
         self._times: Sequence[float] = ()
         self._rows: Sequence[float] = ()
         self._place = 0
+        self.asleep = False
+        """Nobody is told when rows come: whoever wants them asks."""
         self._refill()
 
     @property
@@ -52,6 +54,12 @@ class Feed:
 
     def come(self, until: float) -> int:
         """All that comes up to then is in the queues; how many segments those are."""
+        came = 0
+        while self.next_at <= until:
+            came += self._come(until)
+        return came
+
+    def _come(self, until: float) -> int:
         begin = self._place
         end = bisect_right(self._times, until, begin)
         times, rows = self._times[begin:end], self._rows[begin:end]

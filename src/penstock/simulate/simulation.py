@@ -9,7 +9,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from heapq import heapify, heappop, heapreplace
+from heapq import heapify, heappop, heappush
 from math import inf
 from typing import Protocol
 
@@ -40,6 +40,8 @@ from penstock.simulate.station import Station, Turn
 
 WITHOUT_CONTEXTS = (Fifo, LongestQueue, MinLatency, MinMemory, Random)
 """Policies that look at no context, so that none need be made for them."""
+WITHOUT_ROWS = (Fifo, MinLatency, MinMemory)
+"""Policies whose order does not hang on how many rows wait."""
 _ALL = All()
 GRAIN_SECONDS, PATIENCE_SECONDS = 1.0, 30.0
 """As an engine has them."""
@@ -91,6 +93,8 @@ class Simulation:
         self.settings = settings
         self._nodes = checked(settings.nodes)
         self._contexts = not isinstance(settings.policy, WITHOUT_CONTEXTS)
+        self._lazy = isinstance(settings.policy, WITHOUT_ROWS)
+        self._steep = not isinstance(settings.policy, (Fifo, LongestQueue, MinLatency, Random))
         policy = settings.policy
         if isinstance(policy, Random):
             policy = replace(policy, seed=settings.seed)
@@ -111,6 +115,7 @@ class Simulation:
         self.latencies = {f"{each.pipeline}.{each.sink}": Latencies() for each in plant.stages if each.sink}
         self._agenda = Agenda()
         self._feeds: list[Feed] = []
+        self._feeds_of: dict[str, list[int]] = {stage.name: [] for stage in plant.stages}
         self._coming: list[tuple[float, int]] = []
         self._touched: dict[Station, None] = {}
         self._look_again_at = inf
@@ -179,6 +184,8 @@ class Simulation:
             chance = self._generator("rows", f"{inflow.queue}|{inflow.producer}|{number}")
             timed = inflow.queue in self.plant.timed_queues
             self._feeds.append(Feed(inflow, stations, chance, end, timed))
+            for station in stations:
+                self._feeds_of[station.name].append(number)
         self._coming = [
             (feed.next_at, number) for number, feed in enumerate(self._feeds) if feed.next_at < inf
         ]
@@ -213,21 +220,47 @@ class Simulation:
                 self._controlled(thing, now)  # type: ignore[arg-type]
 
     def _rows_come(self, now: float) -> None:
-        _, number = self._coming[0]
+        """Rows of one inflow come, unless nobody could do anything about them yet."""
+        _, number = heappop(self._coming)
         feed = self._feeds[number]
-        self.events += feed.come(self._unseen_until(feed, now))
-        for station in feed.stations:
-            self._touched[station] = None
-        if feed.next_at < inf:
-            heapreplace(self._coming, (feed.next_at, number))
-        else:
-            heappop(self._coming)
+        if all(self._sleeps(station) for station in feed.stations):
+            feed.asleep = True
+            return
+        self._fetch(feed, now)
+        self._watch(feed, number)
 
-    def _unseen_until(self, feed: Feed, now: float) -> float:
-        """Up to when rows may come at once, as nobody could do anything about them before that."""
-        if not self.scheduler.free_slots:
-            return self._agenda.next_at
-        return now
+    def _watch(self, feed: Feed, number: int) -> None:
+        feed.asleep = False
+        if feed.next_at < inf:
+            heappush(self._coming, (feed.next_at, number))
+
+    def _sleeps(self, station: Station) -> bool:
+        """Rows that come while it is in a turn matter at its end, and where order does not hang on them,
+        rows that come while it waits matter when it is first in line."""
+        return not station.is_idle or (self._lazy and station.waits_as != "")
+
+    def _fetch(self, feed: Feed, now: float) -> bool:
+        """Whether rows have come by now; they are in their queues then."""
+        came = feed.come(now)
+        if came:
+            self.events += came
+            for station in feed.stations:
+                self._touched[station] = None
+        return came > 0
+
+    def _catch_up(self, station: Station, now: float) -> None:
+        """Takes in what has come unseen."""
+        for number in self._feeds_of[station.name]:
+            feed = self._feeds[number]
+            if feed.asleep:
+                self._fetch(feed, now)
+
+    def _wake(self, station: Station) -> None:
+        """The next rows for it must be told of."""
+        for number in self._feeds_of[station.name]:
+            feed = self._feeds[number]
+            if feed.asleep:
+                self._watch(feed, number)
 
     def _turn_ends(self, turn: Turn, now: float) -> None:
         if turn.broken:
@@ -236,6 +269,7 @@ class Simulation:
         self.scheduler.finished(turn.grant.stage, now)
         self._slot_map.release(turn.places)
         station.end(turn, self._measured_from)
+        self._catch_up(station, now)
         self.turns += 1
         self.events += 1
         if turn.result is not None:
@@ -275,6 +309,7 @@ class Simulation:
                     self.scheduler.finished(turn.grant.stage, now)
                     station.count_slots(turn.grant, now, self._measured_from)
                     station.break_off(turn)
+                    self._catch_up(station, now)
                     self._slot_map.release(turn.places)
                     self._touched[station] = None
 
@@ -283,6 +318,8 @@ class Simulation:
         self._slots_since = max(now, self._slots_since)
 
     def _controlled(self, control: Control, now: float) -> None:
+        for station in self.stations.values():
+            self._catch_up(station, now)
         control.look(self, now)
         self._agenda.add(now + control.every_seconds, LOOK, control)
 
@@ -294,12 +331,12 @@ class Simulation:
         """Grants turns until the scheduler holds, as a dispatcher does."""
         scheduler = self.scheduler
         while scheduler.free_slots:
-            if self._touched:
-                touched, self._touched = self._touched, {}
-                for station in touched:
-                    self._look(station, now)
+            self._look_at_touched(now)
             if not scheduler.stages_waiting:
                 return
+            if self._lazy:
+                self._catch_up(self._by_lane[scheduler.upcoming], now)
+                self._look_at_touched(now)
             decision = scheduler.next(now)
             if not isinstance(decision, Grant):
                 if decision.until < self._look_again_at:
@@ -307,6 +344,12 @@ class Simulation:
                     self._agenda.add(max(decision.until, now), LOOK, self)
                 return
             self._begin(decision)
+
+    def _look_at_touched(self, now: float) -> None:
+        if self._touched:
+            touched, self._touched = self._touched, {}
+            for station in touched:
+                self._look(station, now)
 
     def _look(self, station: Station, now: float) -> None:
         if station.may_wait:
@@ -316,6 +359,8 @@ class Simulation:
             steepness = self.plant.steepness[station.name] if self._steep else 0.0
             view = station.view(now, self.settings.grain_seconds, steepness, self._contexts)
             station.waits_as = lane
+            if not self._lazy:
+                self._wake(station)
             self._by_lane[lane] = station
             if self._contexts and station.setup.window is not None:
                 self.scheduler.expect(station.name, None)
@@ -326,12 +371,9 @@ class Simulation:
             if station.waits_as:
                 self.scheduler.withdraw(station.waits_as)
                 station.waits_as = ""
+            self._wake(station)
             if self._contexts and station.setup.window is not None:
                 self.scheduler.expect(station.name, station.expected_start(now))
-
-    @property
-    def _steep(self) -> bool:
-        return not isinstance(self.settings.policy, (Fifo, LongestQueue, MinLatency, Random))
 
     def _begin(self, grant: Grant) -> None:
         station = self._by_lane[grant.stage]

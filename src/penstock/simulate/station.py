@@ -75,8 +75,13 @@ class Station:
         return self.setup.name
 
     @property
+    def is_idle(self) -> bool:
+        """Whether it is not in all the turns that it can be in."""
+        return bool(self._idle)
+
+    @property
     def may_wait(self) -> bool:
-        """Whether rows wait and it is not in all the turns that it can be in."""
+        """Whether rows wait that it could take now."""
         return bool(self._idle) and self.inbox.rows_waiting > 0
 
     @property

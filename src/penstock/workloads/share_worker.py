@@ -2,8 +2,8 @@
 
 `python -m penstock.workloads.share_worker --side penstock --seconds 40 --folder DIR`. Events: `source` (when
 a pipeline's source was created), `started` (all pipelines run), `batch` (a result is at the sink), `turn`
-(one under our scheduler has ended), and at last `ended` or `failed`. It ends at once, and removes its folder, when
-its input is closed.
+(one under our scheduler has ended), and at last `ended` or `failed`. It ends at once, and removes its folder,
+when its input is closed.
 """
 
 from __future__ import annotations
