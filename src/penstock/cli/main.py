@@ -38,6 +38,7 @@ COMMANDS = (
     Command("calibrate", "penstock.cli.calibrate", "find latency targets: twice the p95 at half load"),
     Command("profile", "penstock.cli.profile", "measure what turns of different sizes cost, by stage"),
     Command("plan", "penstock.cli.plan", "tell what slots would lead to, from measured costs"),
+    Command("simulate", "penstock.cli.simulate", "what other slots, rates and policies would lead to"),
     Command("resume", "penstock.cli.resume", "go on with a pipeline that an error had stopped"),
     Command("bench", "penstock.cli.bench", "measure, side by side with plain Spark"),
     Command("test", "penstock.cli.test", "check style and types and run all tests", passes_on=True),
