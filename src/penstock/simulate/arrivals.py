@@ -73,10 +73,12 @@ class Renewal:
     def blocks(self, chance: np.random.Generator, begin: float, end: float) -> Iterator[Block]:
         gap, time = 1.0 / self.rows_per_second, begin
         while time < end:
+            # Not more than will be asked for: there may be thousands of slow sources.
+            size = min(BLOCK, int(1.1 * (end - time) / gap) + 16)
             if self.scv > 0.0:
-                gaps = chance.gamma(1.0 / self.scv, self.scv * gap, BLOCK)
+                gaps = chance.gamma(1.0 / self.scv, self.scv * gap, size)
             else:
-                gaps = np.full(BLOCK, gap)
+                gaps = np.full(size, gap)
             times = time + np.cumsum(gaps)
             time = float(times[-1])
             kept = times[: np.searchsorted(times, end, side="right")]

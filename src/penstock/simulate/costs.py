@@ -11,7 +11,7 @@ import numpy as np
 from penstock.measure.profiles import StageProfile
 from penstock.simulate.errors import SimulationError
 
-BLOCK = 1024
+FIRST_BLOCK, BLOCK = 16, 1024
 
 
 @dataclass(frozen=True)
@@ -56,13 +56,16 @@ class Chance:
         self._scv = scv
         self._generator = generator
         self._drawn: list[float] = []
+        self._block = FIRST_BLOCK
 
     def factor(self) -> float:
         if self._scv == 0.0:
             return 1.0
         if not self._drawn:
             shape = 1.0 / self._scv
-            self._drawn = self._generator.gamma(shape, self._scv, BLOCK).tolist()
+            self._drawn = self._generator.gamma(shape, self._scv, self._block).tolist()
+            # Few at first: there may be thousands of stages with a turn now and then.
+            self._block = min(2 * self._block, BLOCK)
         return self._drawn.pop()
 
 

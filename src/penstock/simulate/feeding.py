@@ -34,23 +34,22 @@ class Feed:
         self._times: Sequence[float] = ()
         self._rows: Sequence[float] = ()
         self._place = 0
+        self.next_at = inf
+        """When the next rows come; inf after the last."""
         self.asleep = False
         """Nobody is told when rows come: whoever wants them asks."""
         self._refill()
-
-    @property
-    def next_at(self) -> float:
-        """When the next rows come; inf after the last."""
-        return self._times[self._place] if self._place < len(self._times) else inf
 
     def _refill(self) -> None:
         while self._place >= len(self._times):
             block = next(self._blocks, None)
             if block is None:
                 self._times, self._rows, self._place = (), (), 0
+                self.next_at = inf
                 return
             self._times, self._rows = block
             self._place = 0
+        self.next_at = self._times[self._place]
 
     def come(self, until: float) -> int:
         """All that comes up to then is in the queues; how many segments those are."""
