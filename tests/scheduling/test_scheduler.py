@@ -332,3 +332,13 @@ def test_a_priority_that_is_no_number_is_refused() -> None:
     with pytest.raises(SchedulingError) as error:
         Scheduler(Undecided(), slots=1).wait(view("a"))
     assert str(error.value) == "Undecided() must give stage 'a' a number, got nan: it has no place in line"
+
+
+def test_who_is_first_in_line_can_be_asked_without_granting_anything() -> None:
+    scheduler = Scheduler(Fifo(), 1)
+    assert scheduler.upcoming == ""
+    scheduler.wait(StageView("late", "p", 5, 11.0, 11.0))
+    scheduler.wait(StageView("early", "p", 5, 10.0, 10.0))
+    assert (scheduler.upcoming, scheduler.free_slots) == ("early", 1)
+    scheduler.withdraw("early")
+    assert scheduler.upcoming == "late"

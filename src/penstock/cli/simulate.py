@@ -32,6 +32,22 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 WARMUP_SHARE, MOST_WARMUP_SECONDS = 0.1, 300.0
+WIDTH = 120
+"""Of the table where no terminal has one."""
+KEEPS_UP_SHARE = 0.03
+"""Of the simulated time, how much input may wait at the end."""
+COLUMNS = (
+    "\npolicy",
+    "\nslots",
+    "\nsink",
+    "p50\ns",
+    "p99\ns",
+    "target\ns",
+    "in time\n%",
+    "busy\n%",
+    "turns\n/s",
+    "backlog\ns",
+)
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#F0E442", "#000000")
 
 
@@ -113,6 +129,8 @@ def run(args: argparse.Namespace) -> int:
     seconds = _seconds(args.hours, args.minutes)
     plant = _plant(args)
     console = Console()
+    if not console.is_terminal:
+        console = Console(width=WIDTH)
     cases = []
     for policy in args.policy.split(","):
         for slots in args.slots:
@@ -184,17 +202,17 @@ def simulated(
 
 def _title(plant: Plant, seconds: float, seeds: Sequence[int]) -> str:
     rate = sum(inflow.arrivals.rows_per_second for inflow in plant.inflows)
-    spread = "" if len(seeds) == 1 else f", median of {len(seeds)} seeds (least to most)"
+    spread = "" if len(seeds) == 1 else f"; median of {len(seeds)} seeds, ± half their range"
     return f"{len(plant.stages)} stages, {rate:,.0f} rows/s, {seconds / 3600:.3g} h simulated{spread}"
 
 
 def table(cases: Sequence[Case], title: str) -> Table:
-    """One line for each sink of each case."""
-    shown = Table(title=title, title_justify="left", box=box.SIMPLE)
-    for column in ("policy", "slots", "sink"):
-        shown.add_column(column)
-    for column in ("p50 s", "p99 s", "target s", "in time", "slots busy", "turns/s", "backlog s"):
-        shown.add_column(column, justify="right")
+    """One line for each sink of each case; the pool's figures stand in the first of them."""
+    shown = Table(title=title, title_justify="left", box=box.SIMPLE, padding=(0, 0, 0, 1))
+    for column in COLUMNS[:3]:
+        shown.add_column(column, overflow="fold", min_width=len(column) - 1)
+    for column in COLUMNS[3:]:
+        shown.add_column(column, justify="right", no_wrap=True)
     for case in cases:
         for number, sink in enumerate(case.sinks):
             first = (case.policy, str(case.slots)) if number == 0 else ("", "")
@@ -205,43 +223,44 @@ def table(cases: Sequence[Case], title: str) -> Table:
 
 def _sink_cells(case: Case, sink: str) -> tuple[str, ...]:
     told = [outcome.sinks[sink] for outcome in case.outcomes]
-    target = told[0].target_seconds
+    target = "" if told[0].target_seconds is None else f"{told[0].target_seconds:g}"
     if not all(each.latency.count for each in told):
-        return ("nothing came", "", "" if target is None else f"{target:g}", "")
-    return (
-        _spread(case.quantiles(sink, 0.5), ".3f"),
-        _spread(case.quantiles(sink, 0.99), ".3f"),
-        "" if target is None else f"{target:g}",
-        "" if target is None else _spread([each.share_in_time for each in told], ".1%"),
-    )
+        return ("none", "", target, "")
+    in_time = _spread([100.0 * each.share_in_time for each in told])
+    p50, p99 = (_spread(case.quantiles(sink, q)) for q in (0.5, 0.99))
+    return (p50, p99, target, in_time if target else "")
 
 
 def _pool_cells(case: Case) -> tuple[str, ...]:
     outcomes = case.outcomes
     turns = [sum(stage.turns for stage in each.stages.values()) / each.seconds for each in outcomes]
     return (
-        _spread([each.slots_busy for each in outcomes], ".0%"),
-        _spread(turns, ".3g"),
-        _spread([each.backlog_seconds for each in outcomes], ".1f"),
+        _spread([100.0 * each.slots_busy for each in outcomes]),
+        _spread(turns),
+        _spread([each.backlog_seconds for each in outcomes]),
     )
 
 
-def _spread(values: Sequence[float], form: str) -> str:
-    """The median, with the range where seeds differ."""
-    least, middle, most = (format(each, form) for each in (min(values), median(values), max(values)))
-    return middle if least == most else f"{middle} ({least} to {most})"
+def _spread(values: Sequence[float]) -> str:
+    """The median and, where seeds differ, half the range."""
+    middle, half = _short(median(values)), (max(values) - min(values)) / 2
+    return middle if half <= 0.0005 * max(values) else f"{middle} ±{half:.1g}"
+
+
+def _short(value: float) -> str:
+    return f"{value:,.0f}" if value >= 100.0 else f"{value:.3g}"
 
 
 def warnings(cases: Iterable[Case]) -> list[str]:
-    """A sentence for each case whose rows pile up: its latency would grow with every further hour."""
+    """A sentence for each case in which rows pile up: its latency would grow with every further hour."""
     found = []
     for case in cases:
-        backlog = max(outcome.backlog_seconds for outcome in case.outcomes)
-        busy = min(outcome.slots_busy for outcome in case.outcomes)
-        if backlog > 0.02 * case.outcomes[0].seconds and busy > 0.95:
+        worst = max(case.outcomes, key=lambda outcome: outcome.backlog_seconds)
+        if worst.backlog_seconds > KEEPS_UP_SHARE * worst.seconds:
+            stage = max(worst.stages.values(), key=lambda each: each.rows_waiting)
             found.append(
-                f"{case.policy} on {case.slots} slots does not keep up: "
-                f"{backlog:,.0f} s of input wait at the end"
+                f"{case.policy} on {case.slots} slots does not keep up: {worst.backlog_seconds:,.0f} s of "
+                f"input wait at the end, most of it at {stage.stage}"
             )
     return found
 

@@ -12,7 +12,7 @@ CHAIN = 4
 
 
 def crowded_pool(stages: int = 100, slots: int = 4) -> Plant:
-    """More stages than slots, each with a source of 10 segments a second, at eight tenths of what they can do.
+    """More stages than slots, each with a source of 10 segments a second, eight tenths of what they can do.
 
     Stages take turns in rotation, with all that came meanwhile: by the shared-pool model every 6 s.
     """
