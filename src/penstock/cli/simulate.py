@@ -17,8 +17,9 @@ from rich.console import Console
 from rich.table import Table
 
 from penstock.cli.pipeline_file import load_pipelines
-from penstock.cli.state_directory import DEFAULT
+from penstock.cli.state_directory import DEFAULT, StateDirectory
 from penstock.errors import PenstockError
+from penstock.measure.profiles import Profiler
 from penstock.scheduling.catalog import policy_named
 from penstock.scheduling.consumption import Planned, parse_consumption
 from penstock.scheduling.policies import BatchIt
@@ -157,12 +158,12 @@ def _seconds(hours: float | None, minutes: float | None) -> float:
 
 
 def _plant(args: argparse.Namespace) -> Plant:
-    from penstock.spark.profiles import Profiles  # imports no Spark
-
     factor, rate = parse_rate(args.rate)
-    profiles = Profiles(args.state / "profiles.json")
+    kept = StateDirectory(args.state).profiles() if args.state.is_dir() else {}
+    profilers = {name: Profiler.from_json(stored) for name, stored in kept.items()}
+    costs = {name: profiler.profile for name, profiler in profilers.items()}
     try:
-        plant = plant_of(load_pipelines(args.file), profiles.of, scv=args.scv, rows_per_second=rate)
+        plant = plant_of(load_pipelines(args.file), costs.get, scv=args.scv, rows_per_second=rate)
     except MissingCosts as error:
         raise PenstockError(
             f"stages must have known costs to be simulated, got none for {', '.join(error.stages[:5])} in "

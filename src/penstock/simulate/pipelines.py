@@ -10,7 +10,7 @@ from math import floor
 from penstock.pipeline.nodes import Source
 from penstock.pipeline.pipeline import Pipeline
 from penstock.pipeline.sources import Rate, Replay
-from penstock.plan.planner import ProfileOf
+from penstock.plan.from_graphs import Costs
 from penstock.simulate.arrivals import Ticks
 from penstock.simulate.costs import TurnCost
 from penstock.simulate.errors import SimulationError
@@ -36,7 +36,7 @@ class MissingCosts(SimulationError):
 
 def plant_of(
     pipelines: Sequence[Pipeline],
-    profile_of: ProfileOf,
+    costs: Costs,
     *,
     scv: float = 0.0,
     rows_per_second: float | None = None,
@@ -48,10 +48,10 @@ def plant_of(
     """
     graphs = tuple(cut(pipeline) for pipeline in pipelines)
     names = [stage.name for graph in graphs for stage in graph.stages]
-    if missing := [name for name in names if profile_of(name) is None]:
+    if missing := [name for name in names if costs(name) is None]:
         raise MissingCosts(missing)
     stages = [
-        _setup(stage, graph, pipeline, profile_of, scv)
+        _setup(stage, graph, pipeline, costs, scv)
         for pipeline, graph in zip(pipelines, graphs, strict=True)
         for stage in graph.stages
     ]
@@ -60,10 +60,8 @@ def plant_of(
     return plant if rows_per_second is None else _at_rate(plant, graphs, rows_per_second)
 
 
-def _setup(
-    stage: Stage, graph: StageGraph, pipeline: Pipeline, profile_of: ProfileOf, scv: float
-) -> StageSetup:
-    profile = profile_of(stage.name)
+def _setup(stage: Stage, graph: StageGraph, pipeline: Pipeline, costs: Costs, scv: float) -> StageSetup:
+    profile = costs(stage.name)
     assert profile is not None
     window = next(iter(stage.windows.values()), None)
     share = pipeline.tenant.share
