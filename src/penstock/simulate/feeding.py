@@ -28,6 +28,7 @@ class Feed:
         self.stations = tuple(stations)
         self._source = f"{inflow.queue}|{inflow.producer}"
         self._lag = inflow.lag_seconds
+        self._events = iter(inflow.events)
         self._timed = timed
         self._least: float | None = None
         self._blocks = inflow.arrivals.blocks(chance, 0.0, end)
@@ -85,7 +86,7 @@ class Feed:
     def _parcel(self, rows: Rows, time: float) -> Parcel:
         if not self._timed:
             return Parcel(rows, time, self._source)
-        progress = time - self._lag
+        progress = next(self._events, time - self._lag)
         least = progress if self._least is None else self._least
         self._least = progress
         return Parcel(rows, time, self._source, progress, least)

@@ -78,13 +78,15 @@ class StageSetup:
 class Inflow:
     """Rows that come to a queue from outside. A queue may have several, of different producers.
 
-    Event time is the time of arrival less `lag_seconds`, that of the last row of what comes together.
+    Event time is the time of arrival less `lag_seconds`, that of the last row of what comes together; for a
+    trace, `events` may give it for each of its times.
     """
 
     queue: str
     arrivals: Arrivals
     producer: str = "source"
     lag_seconds: float = 0.0
+    events: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True)

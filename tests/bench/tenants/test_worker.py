@@ -63,6 +63,9 @@ class AtOnce:
     def done(self, job: str) -> Counts:
         return self.rows[job]
 
+    def turns(self, job: str) -> list[tuple[float, int, int, float]]:
+        return []
+
     def window_turns(
         self, job: str, completed: Mapping[float, float], came: Mapping[float, float]
     ) -> list[int]:

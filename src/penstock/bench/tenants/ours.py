@@ -65,10 +65,17 @@ class Ours:
             self._spools[job].append(rows, producer=f"s{source}", arrivals=Arrivals.at(due, rows.num_rows))
 
     def done(self, job: str) -> Counts:
+        return spread([(each.granted_at, each.finished_at, each.rows_in) for each in self._first_turns(job)])
+
+    def turns(self, job: str) -> list[tuple[float, int, int, float]]:
+        return [
+            (each.granted_at, each.rows_in, each.slots, each.turn_seconds) for each in self._first_turns(job)
+        ]
+
+    def _first_turns(self, job: str) -> list[TurnRecord]:
         graph = self._running[job].graph
         first = [name for queue in graph.queues.values() if queue.source for name in queue.consumers]
-        turns = [record for name in first for record in tuple(self._turns[name])]
-        return spread([(each.granted_at, each.finished_at, each.rows_in) for each in turns])
+        return [record for name in first for record in tuple(self._turns[name])]
 
     @property
     def error(self) -> str:

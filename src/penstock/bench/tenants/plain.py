@@ -153,6 +153,9 @@ class Plain:
     def error(self) -> str:
         return "; ".join(each.error for each in self._jobs.values() if each.error)
 
+    def turns(self, job: str) -> list[tuple[float, int, int, float]]:
+        return []
+
     def window_turns(
         self, job: str, completed: Mapping[float, float], came: Mapping[float, float]
     ) -> list[int]:

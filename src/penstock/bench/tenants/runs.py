@@ -25,6 +25,8 @@ class JobRun:
     done_by_second: tuple[float, ...]
     backlog_by_second: tuple[float, ...]
     """Seconds of input that wait, at each second of the measured part."""
+    turns: tuple[tuple[int, int, float], ...] = ()
+    """(rows, slots, seconds) of the turns of the measured part, where the side has such."""
 
     @property
     def backlog_growth_per_minute(self) -> float:
@@ -164,6 +166,7 @@ def _job_run(job: Job, told: Mapping[str, Any]) -> JobRun:
         told["done"],
         tuple(told["done_by_second"]),
         tuple(told["backlog_by_second"]),
+        tuple((rows, slots, seconds) for _, rows, slots, seconds in told.get("turns", ())),
     )
 
 

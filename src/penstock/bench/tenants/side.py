@@ -55,6 +55,10 @@ class Side(Protocol):
         """Seconds of turns so far; 0 where nobody counts them."""
         ...
 
+    def turns(self, job: str) -> list[tuple[float, int, int, float]]:
+        """(granted at, rows, slots, seconds) of the turns that took the job's input; none without turns."""
+        ...
+
     def window_turns(
         self, job: str, completed: Mapping[float, float], came: Mapping[float, float]
     ) -> list[int]:

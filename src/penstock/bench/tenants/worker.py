@@ -72,6 +72,8 @@ class Worker:
             )
             for job in load.jobs
         }
+        for name, told in jobs.items():
+            told["turns"] = [turn for turn in self._side.turns(name) if turn[0] >= interval.begin]
         return {
             "jobs": jobs,
             "scheduler_seconds": scheduler_seconds,

@@ -1,0 +1,41 @@
+"""The workload of `bench tenants`, simulated from given costs."""
+
+from __future__ import annotations
+
+import pytest
+
+from penstock.scheduling.policies import Fifo, Llf
+from penstock.simulate import SimulationError, TurnCost
+from penstock.simulate.tenants import TenantsSettings, simulated_tenants
+from penstock.workloads.tenants.groups import bulk_jobs, urgent_jobs
+
+JOBS = (*urgent_jobs(2), *bulk_jobs(60_000.0, 2))
+COSTS = {"urgent": TurnCost(0.08, 2e-6, 0.05), "bulk": TurnCost(0.1, 2e-5, 0.05)}
+
+
+def test_every_window_of_every_job_has_a_sample_and_urgent_ones_are_in_time_by_laxity() -> None:
+    run = simulated_tenants(JOBS, COSTS, TenantsSettings(Llf(), 5.0, 20.0))
+    for job in JOBS:
+        samples = run.samples(job.name)
+        assert len(samples) == pytest.approx(20, abs=1)
+        assert all(latency > 0.0 for _, latency, _ in samples)
+    urgent = sorted(latency for job in JOBS[:2] for latency in run.latencies(job.name))
+    assert urgent[len(urgent) // 2] < 0.4
+    assert sum(latency <= 0.8 for latency in urgent) / len(urgent) > 0.9
+
+
+def test_in_order_of_arrival_urgent_results_are_later() -> None:
+    by_laxity, in_order = (
+        sum(simulated_tenants(JOBS, COSTS, TenantsSettings(policy, 5.0, 15.0)).latencies("urgent-1"))
+        for policy in (Llf(), Fifo())
+    )
+    assert in_order > 1.2 * by_laxity
+
+
+def test_a_job_without_a_cost_is_refused() -> None:
+    with pytest.raises(SimulationError) as error:
+        simulated_tenants(JOBS, {"bulk": COSTS["bulk"]}, TenantsSettings(Llf(), 1.0, 1.0))
+    assert str(error.value) == (
+        "job 'urgent-1' must have a cost, of its own or of its group, got ['bulk']: "
+        "its turns would take no time"
+    )
