@@ -158,3 +158,20 @@ def test_what_came_since_an_earlier_state_is_told_apart() -> None:
     assert fresh.count == 40
     assert fresh.quantile(0.5) == pytest.approx(0.1, rel=0.02)
     assert fresh.quantile(0.95) == pytest.approx(0.4, rel=0.02)
+
+
+@given(st.lists(st.tuples(st.floats(-1.0, 2e6), st.floats(0.0, 1000.0)), max_size=60))
+def test_a_block_counts_as_its_rows_do_one_by_one(latencies: list[tuple[float, float]]) -> None:
+    singly, at_once = LatencyHistogram(), LatencyHistogram()
+    singly.add_many(latencies)
+    at_once.add_block([seconds for seconds, _ in latencies], [rows for _, rows in latencies])
+    assert (at_once.least, at_once.greatest) == (singly.least, singly.greatest)
+    assert (at_once.count, at_once.mean) == (pytest.approx(singly.count), pytest.approx(singly.mean))
+    for q in (0.1, 0.5, 0.99):
+        assert at_once.quantile(q) == pytest.approx(singly.quantile(q), rel=0.041)
+
+
+def test_a_block_with_what_no_bucket_holds_is_refused() -> None:
+    for seconds, rows in ((math.nan, 1.0), (1.0, -1.0)):
+        with pytest.raises(HistogramError, match="latencies and rows must be finite and not negative"):
+            LatencyHistogram().add_block([seconds], [rows])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from array import array
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from penstock.errors import PenstockError
@@ -80,6 +80,25 @@ class LatencyHistogram:
         """Counts pairs of (seconds, rows)."""
         for seconds, rows in latencies:
             self.add(seconds, rows)
+
+    def add_block(self, seconds: Sequence[float], rows: Sequence[float]) -> None:
+        """Counts many at once: `rows[i]` rows that took `seconds[i]` each. Quicker than `add` for thousands."""
+        import numpy as np
+
+        times, weights = np.maximum(np.asarray(seconds, float), 0.0), np.asarray(rows, float)
+        if not (np.isfinite(times).all() and np.isfinite(weights).all() and (weights >= 0.0).all()):
+            raise HistogramError("latencies and rows must be finite and not negative: no bucket holds others")
+        times, weights = times[weights > 0.0], weights[weights > 0.0]
+        if not len(times):
+            return
+        places = 1 + np.log(np.maximum(times, SHORTEST_SECONDS) / SHORTEST_SECONDS) / _LOG_GROWTH
+        buckets = np.where(times < SHORTEST_SECONDS, 0, np.minimum(places.astype(int), _LAST))
+        counts = np.frombuffer(self._buckets)
+        counts += np.bincount(buckets, weights, len(counts))
+        self._count += float(weights.sum())
+        self._row_seconds += float(times @ weights)
+        self._least = min(self._least, float(times.min()))
+        self._greatest = max(self._greatest, float(times.max()))
 
     def quantile(self, q: float) -> float:
         """Latency in seconds that the share `q` of the rows does not exceed; 0 and 1 are exact."""
