@@ -82,7 +82,7 @@ class LatencyHistogram:
             self.add(seconds, rows)
 
     def add_block(self, seconds: Sequence[float], rows: Sequence[float]) -> None:
-        """Counts many at once: `rows[i]` rows that took `seconds[i]` each. Quicker than `add` for thousands."""
+        """Counts `rows[i]` rows that took `seconds[i]` each, for all i: quicker than `add` for thousands."""
         import numpy as np
 
         times, weights = np.maximum(np.asarray(seconds, float), 0.0), np.asarray(rows, float)
