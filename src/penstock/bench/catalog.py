@@ -51,6 +51,10 @@ BENCHES: Mapping[str, Bench] = {
         "penstock.bench.batching.bench",
         "the Wi-Fi workflow with planned batches, beside fixed ones and plain Spark; privacy operators",
     ),
+    "connect": Bench(
+        "penstock.bench.connect.bench",
+        "each connector against a real broker or server: rows a second, rows lost or doubled over restarts",
+    ),
 }
 
 
