@@ -16,6 +16,19 @@ settings.register_profile("penstock", deadline=None)
 settings.load_profile("penstock")
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--kafka", action="store_true", help="the tests that need Kafka's jars, and no others")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Tests of Kafka run apart: their jars come from Maven, and must be there when the JVM starts."""
+    wanted = config.getoption("--kafka")
+    other = [item for item in items if (item.get_closest_marker("kafka") is not None) != wanted]
+    if other:
+        config.hook.pytest_deselected(items=other)
+        items[:] = [item for item in items if item not in set(other)]
+
+
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
     from penstock.spark.session import build_session

@@ -324,3 +324,26 @@ def test_a_queue_stands_between_state_or_a_native_source_and_a_sink_that_may_be_
         "p.two": (("p.kafka",), (), "sink two"),
         "p.b": (("p.in",), ("b",), "sink three"),
     }
+
+
+class ByTurns(FakeSource):
+    by_turns = True
+
+
+def test_a_source_read_by_turns_goes_with_a_sink_that_may_be_away_and_not_with_state(p):
+    records = p.source("records", ByTurns(native=True))
+    other = p.source("other", ByTurns(native=True))
+    records.operator("a", same).sink("one", AwaySink())
+    window(other.operator("b", same), "w").sink("two", FakeSink())
+    assert shape(p) == {
+        "p.a": (("p.records",), ("a",), "sink one"),
+        "p.b": (("p.other",), ("b",), "p.b"),
+        "p.w": (("p.b",), ("w",), "sink two"),
+    }
+    assert [stage.native is not None for stage in cut(p).stages] == [True, True, False]
+
+
+def test_what_is_called_at_every_turn_goes_with_a_source_read_by_turns(p):
+    records = p.source("records", ByTurns(native=True))
+    records.each_turn("fit", same, schema="x INT").sink("out", FakeSink())
+    assert shape(p) == {"p.fit": (("p.records",), ("fit",), "sink out")}

@@ -16,18 +16,23 @@ CHECKS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("types: mypy", ("mypy",)),
 )
 
+KAFKA = "--kafka"
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "pytest_arguments",
         nargs="*",
         metavar="PYTEST_ARGUMENT",
-        help="given to pytest, which then runs alone: `penstock test tests/cli -x`",
+        help="given to pytest, which then runs alone: `penstock test tests/cli -x`; with --kafka the tests "
+        "that need Kafka, whose jars are installed first",
     )
 
 
 def run(args: argparse.Namespace) -> int:
     root = _clone()
+    if KAFKA in args.pytest_arguments:
+        _install_kafka()
     tests = ("tests: pytest", ("pytest", *args.pytest_arguments))
     steps = [tests] if args.pytest_arguments else [*CHECKS, tests]
     _require(arguments[0] for _, arguments in steps)
@@ -35,6 +40,15 @@ def run(args: argparse.Namespace) -> int:
     if failed:
         print(f"\nfailed: {', '.join(failed)}", flush=True)
     return 1 if failed else 0
+
+
+def _install_kafka() -> None:
+    from penstock.spark.kafka.jars import BROKER, CONNECTOR
+
+    for jars in (CONNECTOR, BROKER):
+        if not jars.is_installed:
+            print(f"installing the jars of {jars.name} (about a minute)", flush=True)
+            jars.install()
 
 
 def _passes(heading: str, arguments: Sequence[str], root: Path) -> bool:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
+
+from penstock.pipeline.kafka import check_options, check_servers, check_topic
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -123,3 +125,30 @@ class ForeachBatch:
 
     function: Callable[[DataFrame, int], None]
     guarantee: ClassVar[str] = "at least once"
+
+
+@dataclass(frozen=True)
+class Kafka:
+    """Records to Kafka: the column `value` of each row, and `key`, `headers` and `partition` if it has them.
+
+    Columns as Spark's own writer takes them; without `topic` here, rows have a column `topic`. A turn is
+    committed once the broker has acknowledged all its records. While the broker is away rows wait in the
+    queue before the sink, and nothing else does. `options` are for Kafka's producer; they are never shown.
+    """
+
+    servers: str
+    topic: str | None = None
+    options: Mapping[str, str] = field(default_factory=dict, repr=False, hash=False)
+    guarantee: ClassVar[str] = "at least once"
+    may_be_away: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        check_servers(self.servers)
+        if self.topic is not None:
+            check_topic(self.topic)
+        check_options(self.options)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that rows must have."""
+        return ("value",) if self.topic is not None else ("value", "topic")

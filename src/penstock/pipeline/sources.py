@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal, get_args
+
+from penstock.pipeline.kafka import OnLost, Start, check_options, check_servers, check_topic
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -82,3 +84,45 @@ class FromSpool:
     sources: int = 0
     idle_seconds: float = 10.0
     native: ClassVar[bool] = False
+
+
+@dataclass(frozen=True)
+class Kafka:
+    """Records of Kafka topics, read by Spark's own connector in turns over exact ranges of offsets.
+
+    Columns as Spark has them: `key` and `value` (BINARY), `topic`, `partition`, `offset`, `timestamp`,
+    `timestampType`, and `headers` if asked for. `start` is where a pipeline without state begins.
+    `on_lost` says what follows when records were deleted before they were read: the pipeline fails, or goes
+    on with the `earliest` that are left, or with what comes from now on; rows lost are counted and told.
+    `options` are for Kafka's clients (`kafka.security.protocol`); they are never shown.
+    """
+
+    servers: str
+    topics: str | tuple[str, ...]
+    start: Start = "earliest"
+    on_lost: OnLost = "fail"
+    headers: bool = False
+    options: Mapping[str, str] = field(default_factory=dict, repr=False, hash=False)
+    native: ClassVar[bool] = True
+    by_turns: ClassVar[bool] = True
+    """Spark reads it, in direct turns: there is no streaming query, and state stands behind a queue."""
+
+    def __post_init__(self) -> None:
+        check_servers(self.servers)
+        if not self.names:
+            raise ValueError("topics must be one or more, got none: no row would come")
+        for topic in self.names:
+            check_topic(topic)
+        check_options(self.options)
+        if self.start not in get_args(Start):
+            raise ValueError(f"start must be 'earliest' or 'latest', got {self.start!r}: nothing was read")
+        if self.on_lost not in get_args(OnLost):
+            raise ValueError(
+                f"on_lost must be 'fail', 'earliest' or 'latest', got {self.on_lost!r}: "
+                "it is not known what is to follow when records are gone"
+            )
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The topics, one or more."""
+        return (self.topics,) if isinstance(self.topics, str) else tuple(self.topics)

@@ -10,6 +10,7 @@ from typing import Any
 
 from penstock.errors import PenstockError
 from penstock.queues.disk import Disk
+from penstock.queues.offsets import Offsets
 from penstock.queues.position import EARLIEST, Position
 from penstock.queues.segment import Slice
 
@@ -41,14 +42,23 @@ class Entry:
 
     batch: int = -1
     grant: int = 0
-    positions: Mapping[str, Position] = field(default_factory=dict)
+    positions: Mapping[str, Position | Offsets] = field(default_factory=dict)
     grants: Grants = field(default_factory=dict)
     outputs: tuple[Mapping[str, Any], ...] = ()
     flush: bool = False
     progress: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
 
     def position(self, queue: str) -> Position:
-        return self.positions.get(queue, EARLIEST)
+        """How far the stage has come in a spool."""
+        found = self.positions.get(queue, EARLIEST)
+        assert isinstance(found, Position)
+        return found
+
+    def offsets(self, queue: str) -> Offsets:
+        """How far the stage has come in the topics of a source."""
+        found = self.positions.get(queue, Offsets())
+        assert isinstance(found, Offsets)
+        return found
 
     def with_grant(self, number: int, taken: Mapping[str, tuple[Slice, ...]]) -> Entry:
         """The same, with a grant about to run."""
@@ -78,12 +88,16 @@ class Entry:
         return cls(
             batch=int(fields["batch"]),
             grant=int(fields["grant"]),
-            positions={queue: Position.from_json(each) for queue, each in fields["positions"].items()},
+            positions={queue: _position(each) for queue, each in fields["positions"].items()},
             grants=grants,
             outputs=tuple(fields["outputs"]),
             flush=bool(fields["flush"]),
             progress=fields.get("progress", {}),
         )
+
+
+def _position(fields: Mapping[str, Any]) -> Position | Offsets:
+    return Offsets.from_json(fields) if "offsets" in fields else Position.from_json(fields)
 
 
 class Journal:

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from penstock.errors import PenstockError
-from penstock.pipeline.nodes import Sink, Window
-from penstock.pipeline.sources import Files, Rate
+from penstock.pipeline.nodes import Sink, Source, Window
+from penstock.pipeline.sources import Files, Kafka, Rate
 from penstock.queues.cursor import Consumer
 from penstock.queues.disk import Disk
 from penstock.queues.journal import Journal
@@ -24,11 +24,15 @@ from penstock.spark.each_turn import EachTurn
 from penstock.spark.end_catalog import Writer, end_for
 from penstock.spark.ends import QueueEnd, RemoteEnd
 from penstock.spark.grant_books import GrantBooks
-from penstock.spark.granted_frames import GrantedFrames
+from penstock.spark.granted_frames import GrantedFrames, GrantedSource
 from penstock.spark.held import HeldParts, HeldStage, Late
 from penstock.spark.inputs import QueueInputs, Slices
+from penstock.spark.kafka.backlog import KafkaBacklog
+from penstock.spark.kafka.jars import CONNECTOR
+from penstock.spark.kafka.source import TopicSource, granted_offsets, stream_of
+from penstock.spark.kafka.stage import TopicStage
 from penstock.spark.native import NativeParts, NativeStage
-from penstock.spark.plans import StreamPlan, driven_by_us, read_plan
+from penstock.spark.plans import StreamPlan, driven_by_us, read_plan, source_options
 from penstock.spark.query import QuerySettings
 from penstock.spark.results import DEAD_LETTER, RAW
 from penstock.spark.stage_base import Destination, Place
@@ -56,13 +60,15 @@ class Compiler:
         for folder in (place.folder / "slices", place.folder / "scratch"):
             _empty(folder)
         journal = Journal(place.folder / "journal.json", self.disk)
+        if stage.native is not None and isinstance(stage.native.spec, Kafka):
+            return self._topics(stage, stage.native, place, journal)
         if stage.native is not None:
             return self._native(stage, place, journal)
         books = GrantBooks(place, stage.inputs)
         frame = build(stage, books.frames(place, self.schemas))
         plan = read_plan(frame, driven=True)
         schema = frame.schema if stage.at_turn is None else EachTurn.of(stage).schema
-        destination = self._destination(stage, schema, place.folder)
+        destination = self._destination(stage, schema, place)
         inputs = self._inputs(stage, place, journal)
         frames = partial(self._frames, stage, place)
         if plan.is_stateful:
@@ -82,10 +88,25 @@ class Compiler:
         mode = spec.output_mode if isinstance(spec, AdoptedQuery) else "append"
         settings = QuerySettings(place.name, place.folder / "checkpoint", place.slots, mode)
         plan = read_plan(frame)
-        destination = self._destination(stage, frame.schema, place.folder)
-        backlog = backlog_of(plan, settings, place.dispatcher.clock())
+        destination = self._destination(stage, frame.schema, place)
+        backlog = backlog_of(plan, settings, place.dispatcher.clock(), frame)
         parts = NativeParts(frame, settings, backlog, plan.event_time)
         return NativeStage(place, destination, journal, parts)
+
+    def _topics(self, stage: Stage, native: Source, place: Place, journal: Journal) -> TopicStage:
+        [queue], spec = stage.inputs, native.spec
+        assert isinstance(spec, Kafka)
+        frame = build(stage, {queue: stream_of(place.session, spec)})
+        plan = read_plan(frame)
+        if plan.is_stateful:
+            subject = f"source {native.name!r} of pipeline {stage.pipeline!r}, read by turns,"
+            raise _with_state(subject, plan)
+        schema = frame.schema if stage.at_turn is None else EachTurn.of(stage).schema
+        destination = self._destination(stage, schema, place)
+        source = TopicSource(spec, stage.name, place.session, journal.entry.offsets(queue))
+        inputs = QueueInputs({queue: source.cursor}, place.folder / "slices")
+        frames = partial(self._granted, stage, place, {queue: granted_offsets(place.session, spec)})
+        return TopicStage(place, destination, journal, inputs, frames, source)
 
     def _inputs(self, stage: Stage, place: Place, journal: Journal) -> QueueInputs:
         consumers: dict[str, Consumer] = {
@@ -96,11 +117,16 @@ class Compiler:
         return QueueInputs(consumers, place.folder / "slices", SourcesRule.of_all(rules))
 
     def _frames(self, stage: Stage, place: Place, before: str | None = None) -> GrantedFrames:
-        schemas = {queue: self.schemas[queue] for queue in stage.inputs}
-        each_turn = None if before is not None or stage.at_turn is None else EachTurn.of(stage)
-        return GrantedFrames(place, schemas, lambda inputs: build(stage, inputs, before=before), each_turn)
+        sources = {queue: GrantedSource.files(place.session, self.schemas[queue]) for queue in stage.inputs}
+        return self._granted(stage, place, sources, before)
 
-    def _destination(self, stage: Stage, schema: StructType, folder: Path) -> Destination:
+    def _granted(
+        self, stage: Stage, place: Place, sources: Mapping[str, GrantedSource], before: str | None = None
+    ) -> GrantedFrames:
+        each_turn = None if before is not None or stage.at_turn is None else EachTurn.of(stage)
+        return GrantedFrames(place, sources, lambda inputs: build(stage, inputs, before=before), each_turn)
+
+    def _destination(self, stage: Stage, schema: StructType, place: Place) -> Destination:
         from pyspark.sql.types import StructType
 
         splits = bool(stage.operators) and stage.operators[-1].dead_letters
@@ -113,7 +139,7 @@ class Compiler:
         buried = QueueEnd(self.spools[dead], stage.name) if dead is not None else None
         if stage.sink is not None:
             _check_columns(stage.sink, stage.pipeline, schema)
-            end = end_for(stage.sink.spec, Writer(stage.name, folder, self.disk))
+            end = end_for(stage.sink.spec, Writer(stage.name, place.folder, self.disk, place.session))
             return Destination(end, True, buried, splits)
         assert stage.output is not None
         kept = [field for field in schema.fields if not (splits and field.name in (DEAD_LETTER, RAW))]
@@ -137,7 +163,11 @@ def _check_stateless(stage: Stage, destination: Destination, plan: StreamPlan) -
         subject = f"sink {stage.sink.name!r} of pipeline {stage.pipeline!r}, which may be away,"
     else:
         return
-    raise PenstockError(
+    raise _with_state(subject, plan)
+
+
+def _with_state(subject: str, plan: StreamPlan) -> PenstockError:
+    return PenstockError(
         f"{subject} must be in a stage without state, got {', '.join(plan.stateful)}: "
         "put a queue() before it, or declare the operator with state as stateful"
     )
@@ -189,8 +219,12 @@ def native_frame(session: SparkSession, spec: Any, slots: int) -> DataFrame:
     )
 
 
-def backlog_of(plan: StreamPlan, settings: QuerySettings, now: float) -> Backlog:
+def backlog_of(plan: StreamPlan, settings: QuerySettings, now: float, frame: DataFrame) -> Backlog:
     """How the backlog of a plan's source is known."""
+    if plan.sources == ("kafka",) and CONNECTOR.is_installed:
+        known = KafkaBacklog.of(frame.sparkSession, source_options(frame), settings.checkpoint)
+        if known is not None:
+            return known
     if plan.rate_rows_per_second:
         return RateBacklog(plan.rate_rows_per_second)
     if len(plan.sources) == 1 and not plan.capped and plan.sources[0].startswith("FileSource["):

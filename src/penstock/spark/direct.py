@@ -70,21 +70,25 @@ class DirectStage(StageBase):
         try:
             slices = self.inputs.take(grant.rows, order=self.line.key_of)
             self.books.began(grant.at, self.inputs.rows_waiting)
-            self._run_or_give_back(grant, slices)
+            self.run_or_give_back(grant, slices)
         except Exception as error:
             self._failed_slices = slices
             self.fail(error)
             return
         self.place.dispatcher.finished(self)
 
-    def _run_or_give_back(self, grant: Grant, slices: Slices) -> None:
+    def run_or_give_back(self, grant: Grant, slices: Slices) -> None:
+        """Runs the turn; where what it needs went away, its rows wait again."""
         try:
             self._run(grant, slices)
         except EndAway:
-            # Nothing is committed. The stage is looked at again when its end is back.
-            self.books.gave_back(self.now, turn_input(slices).rows)
-            self.inputs.give_back(slices)
-            self.line.gave_back(slices, self.now)
+            self.give_back(slices)
+
+    def give_back(self, slices: Slices) -> None:
+        """Nothing is committed. The stage is looked at again when what it needs is back."""
+        self.books.gave_back(self.now, turn_input(slices).rows)
+        self.inputs.give_back(slices)
+        self.line.gave_back(slices, self.now)
 
     def _run(self, grant: Grant, slices: Slices) -> None:
         batch = self.journal.entry.batch + 1

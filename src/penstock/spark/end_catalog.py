@@ -12,17 +12,19 @@ from penstock.pipeline import sinks
 from penstock.pipeline.endpoints import SinkSpec
 from penstock.queues.disk import Disk
 from penstock.spark.ends import CallEnd, End, FolderEnd, FrameEnd, QueueEnd
+from penstock.spark.kafka.end import KafkaEnd
 from penstock.spark.mqtt_end import MqttEnd
 from penstock.spark.table_end import TableEnd
 
 
 @dataclass(frozen=True)
 class Writer:
-    """The stage that an end writes for: its name, and a folder for what is not shown yet."""
+    """The stage that an end writes for: its name, a folder for what is not shown yet, and its session."""
 
     stage: str
     folder: Path
     disk: Disk
+    session: Any = None
 
 
 ENDS: dict[type, Callable[[Any, Writer], End]] = {
@@ -32,6 +34,7 @@ ENDS: dict[type, Callable[[Any, Writer], End]] = {
     sinks.Callback: lambda spec, by: CallEnd(spec, by.stage),
     sinks.Console: lambda spec, by: CallEnd(spec, by.stage),
     sinks.ForeachBatch: lambda spec, by: FrameEnd(spec, by.stage),
+    sinks.Kafka: lambda spec, by: KafkaEnd(spec, by.stage, by.session),
     sinks.Mqtt: lambda spec, by: MqttEnd(spec, by.stage),
     sinks.Table: lambda spec, by: TableEnd(spec, by.stage, by.folder, by.disk),
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -17,13 +18,30 @@ from penstock.spark.results import Rows
 from penstock.spark.stage_base import Place
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
 Build = Callable[[Mapping[str, "DataFrame"]], "DataFrame"]
 # Up to so many rows, a job costs more than running its plan in the driver's own thread.
 ROWS_WITHOUT_A_JOB = 2_000
 BYTES_WITHOUT_A_JOB = 4_000_000
+
+
+@dataclass(frozen=True)
+class GrantedSource:
+    """What takes the rows of each turn, by `grantLines`, and the DataFrame over them."""
+
+    granted: Any
+    frame: DataFrame
+    needs_a_task: bool = False
+    """Whether only a job can read it."""
+
+    @classmethod
+    def files(cls, session: SparkSession, schema: StructType) -> GrantedSource:
+        """Over Parquet files of that schema."""
+        java, granted = java_session(session), jvm(session).penstock.GrantedFiles()
+        relation = granted.relation(java, java.parseDataType(schema.json()))
+        return cls(granted, frame_of(java.baseRelationToDataFrame(relation), session))
 
 
 class GrantedFrames:
@@ -36,7 +54,7 @@ class GrantedFrames:
     def __init__(
         self,
         place: Place,
-        schemas: Mapping[str, StructType],
+        sources: Mapping[str, GrantedSource],
         build: Build,
         each_turn: EachTurn | None = None,
     ):
@@ -45,14 +63,9 @@ class GrantedFrames:
         self._stream = place.folder / "scratch" / "turn.arrow"
         self._session = session
         self._java = java_session(session)
-        self._files: dict[str, Any] = {}
-        inputs = {}
-        for queue, schema in schemas.items():
-            files = jvm(session).penstock.GrantedFiles()
-            relation = files.relation(self._java, self._java.parseDataType(schema.json()))
-            frame = frame_of(self._java.baseRelationToDataFrame(relation), session)
-            self._files[queue] = files
-            inputs[queue] = frame.coalesce(place.slots)
+        self._needs_a_task = any(source.needs_a_task for source in sources.values())
+        self._granted = {queue: source.granted for queue, source in sources.items()}
+        inputs = {queue: source.frame.coalesce(place.slots) for queue, source in sources.items()}
         self._slots = place.slots
         self._build = build
         self._inputs = inputs
@@ -70,8 +83,8 @@ class GrantedFrames:
         return self._frame()
 
     def _grant(self, slices: Slices) -> None:
-        for queue, files in self._files.items():
-            files.grantLines(file_lines(slices.get(queue, ())))
+        for queue, granted in self._granted.items():
+            granted.grantLines(file_lines(slices.get(queue, ())))
 
     def _frame(self) -> DataFrame:
         if self._random:
@@ -116,6 +129,7 @@ class GrantedFrames:
         return (
             self._planned is not None
             and self._slots == 1
+            and not self._needs_a_task
             and sum(piece.rows for piece in pieces) <= ROWS_WITHOUT_A_JOB
             and sum(piece.bytes for piece in pieces) <= BYTES_WITHOUT_A_JOB
         )

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from penstock.errors import PenstockError
 from penstock.queues.journal import Journal
+from penstock.queues.offsets import Offsets
 from penstock.queues.position import Position
 from penstock.scheduling.decisions import Grant
 from penstock.scheduling.stage_view import StageView
@@ -77,7 +78,7 @@ class HeldStage(StageBase):
         self._flush_due = False
         self._flush_since = 0.0
         self._unreleased: dict[int, Slices] = {}
-        self._positions: dict[int, dict[str, Position]] = {}
+        self._positions: dict[int, dict[str, Position | Offsets]] = {}
         settings = QuerySettings(place.name, place.folder / "checkpoint", place.slots, copies=parts.copies)
         self._query = HeldQuery(parts.frame, self._on_batch, settings)
         self._table = BatchTable(parts.frame, place.folder / "scratch" / "batch.arrow")

@@ -11,8 +11,10 @@ from typing import Any
 from penstock.errors import PenstockError
 from penstock.queues.cursor import Consumer
 from penstock.queues.journal import Taken
+from penstock.queues.offsets import Offsets
 from penstock.queues.position import Position
 from penstock.queues.segment import Segment, Slice
+from penstock.queues.topic import TopicCursor
 from penstock.scheduling.progress import ANY_SOURCES, SourcesRule
 from penstock.spark.turn_input import Portion, TurnInput
 
@@ -24,7 +26,7 @@ SegmentKey = Callable[[Segment], Any]
 class QueueInputs:
     """Consumers by queue; cut segments are written to `slice_dir`."""
 
-    consumers: Mapping[str, Consumer]
+    consumers: Mapping[str, Consumer | TopicCursor]
     slice_dir: Path
     sources: SourcesRule = ANY_SOURCES
 
@@ -82,7 +84,7 @@ class QueueInputs:
                 )
         return taken
 
-    def commit(self, slices: Slices) -> dict[str, Position]:
+    def commit(self, slices: Slices) -> dict[str, Position | Offsets]:
         return {queue: self.consumers[queue].commit(pieces) for queue, pieces in slices.items()}
 
     def give_back(self, slices: Slices) -> None:

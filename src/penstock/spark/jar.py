@@ -5,6 +5,7 @@ import os
 import subprocess
 import tempfile
 import zipfile
+from collections.abc import Sequence
 from pathlib import Path
 
 from penstock.errors import PenstockError
@@ -19,29 +20,43 @@ def cache_directory() -> Path:
     return Path(chosen) if chosen else Path(base) / "penstock"
 
 
-def penstock_jar() -> Path:
-    """The jar's path; compiled at the first call for a version of Spark (about 1 s, no JDK)."""
+def spark_jars() -> Path:
+    """The folder of the jars that PySpark brings."""
     import pyspark
 
-    jars = Path(pyspark.__file__).parent / "jars"
+    return Path(pyspark.__file__).parent / "jars"
+
+
+def penstock_jar() -> Path:
+    """The jar's path; compiled at the first call for a version of Spark (about 1 s, no JDK)."""
+    return compiled_jar("penstock", SOURCES)
+
+
+def compiled_jar(name: str, folder: Path, beside: Sequence[Path] = ()) -> Path:
+    """A jar of the Java sources in a folder; `beside` Spark's jars they may need others."""
+    import pyspark
+
     digest = hashlib.sha256(pyspark.__version__.encode())
-    sources = sorted(SOURCES.rglob("*.java"))
+    for path in beside:
+        digest.update(path.name.encode())
+    sources = sorted(folder.rglob("*.java"))
     for source in sources:
         digest.update(source.read_bytes())
-    jar = cache_directory() / f"penstock-{digest.hexdigest()[:16]}.jar"
+    jar = cache_directory() / f"{name}-{digest.hexdigest()[:16]}.jar"
     if not jar.exists():
         jar.parent.mkdir(parents=True, exist_ok=True)
-        _compile(sources, jars, jar)
+        _compile(folder, [*beside, *sorted(spark_jars().glob("*.jar"))], jar)
     return jar
 
 
-def _compile(sources: list[Path], jars: Path, jar: Path) -> None:
-    class_path = os.pathsep.join(str(path) for path in sorted(jars.glob("*.jar")))
+def _compile(folder: Path, beside: Sequence[Path], jar: Path) -> None:
+    sources = sorted(folder.rglob("*.java"))
+    class_path = os.pathsep.join(map(str, beside))
     with tempfile.TemporaryDirectory(dir=jar.parent) as scratch:
         classes = Path(scratch) / "classes"
         classes.mkdir()
-        command = [_java(), "-cp", class_path, "org.codehaus.commons.compiler.samples.CompilerDemo"]
-        command += ["-d", str(classes), "-sourcepath", str(SOURCES), "-classpath", class_path]
+        command = [java(), "-cp", class_path, "org.codehaus.commons.compiler.samples.CompilerDemo"]
+        command += ["-d", str(classes), "-sourcepath", str(folder), "-classpath", class_path]
         result = subprocess.run([*command, *map(str, sources)], capture_output=True, text=True, check=False)
         compiled = sorted(classes.rglob("*.class"))
         if result.returncode != 0 or len(compiled) < len(sources):
@@ -56,6 +71,7 @@ def _compile(sources: list[Path], jars: Path, jar: Path) -> None:
         os.replace(packed, jar)
 
 
-def _java() -> str:
+def java() -> str:
+    """The command that starts Java."""
     home = os.environ.get("JAVA_HOME")
     return str(Path(home) / "bin" / "java") if home else "java"

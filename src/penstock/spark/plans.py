@@ -79,6 +79,11 @@ def read_plan(frame: "DataFrame", *, driven: bool = False) -> StreamPlan:
     return StreamPlan(stateful, sole, sources, int(rate or (sources == ("rate",))), capped, copies(root))
 
 
+def source_options(frame: "DataFrame") -> dict[str, str]:
+    """The options that its one source was given; they may hold secrets."""
+    return dict(jvm(frame.sparkSession).penstock.PlanProbe.sourceOptions(analysed_plan(frame)))
+
+
 def _follows_one_watermark(stateful: tuple[str, ...]) -> bool:
     """Whether all states of a plan close with the watermark of its input, and it is ours to set.
 

@@ -28,6 +28,7 @@ from penstock.spark.direct import DirectStage
 from penstock.spark.ends import QueueEnd
 from penstock.spark.feeders import Feeder
 from penstock.spark.jvm import schema_from_ddl
+from penstock.spark.kafka.stage import TopicStage
 from penstock.spark.native import NativeStage
 from penstock.spark.refusals import AnotherVersion, PipelineFailed, read_json
 from penstock.spark.stage_base import Place
@@ -187,7 +188,8 @@ class RunningPipeline:
         dispatcher = self._around.dispatcher
         for stage in self.stages:
             for queue in stage.inputs.consumers if not isinstance(stage, NativeStage) else ():
-                self._listen(self._spools[queue], stage)
+                if queue in self._spools:
+                    self._listen(self._spools[queue], stage)
             if isinstance(stage.destination.end, QueueEnd):
                 self._listen(stage.destination.end.spool, stage)
             dispatcher.add(stage)
@@ -288,8 +290,8 @@ class RunningPipeline:
     def _leave(self, stage: str, queues: Iterable[str], forget: bool) -> None:
         """A spool of the user's keeps what the stage has not read, unless it never comes back."""
         for queue in queues:
-            spool = self._spools[queue]
-            if spool not in self._own:
+            spool = self._spools.get(queue)
+            if spool is not None and spool not in self._own:
                 with contextlib.suppress(SpoolClosed):
                     if forget:
                         spool.unsubscribe(stage)
@@ -318,4 +320,6 @@ class RunningPipeline:
         with self._lock:
             if not all(feeder.done for feeder in self.feeders) or self.rows_waiting:
                 return False
-            return not any(self._around.dispatcher.busy(stage) for stage in self.stages)
+            if any(self._around.dispatcher.busy(stage) for stage in self.stages):
+                return False
+            return all(stage.read_up for stage in self.stages if isinstance(stage, TopicStage))

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from penstock.spark.jar import penstock_jar
 from penstock.spark.jvm import java_session, jvm
+from penstock.spark.kafka.jars import class_path
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -130,10 +131,10 @@ def build_session(
     from pyspark.sql import SparkSession
 
     slots = cores or os.cpu_count() or 1
-    jar = str(penstock_jar())
+    jars = os.pathsep.join(map(str, (penstock_jar(), *class_path())))
     builder = SparkSession.builder.master(f"local[{slots}]").appName(name)
     chosen = {key: setting.value for key, setting in preset(slots).items()}
-    chosen |= {"spark.driver.extraClassPath": jar, "spark.executor.extraClassPath": jar}
+    chosen |= {"spark.driver.extraClassPath": jars, "spark.executor.extraClassPath": jars}
     if not checkpoints_on_files:
         del chosen[FILE_MANAGER]
     chosen |= dict(settings or {})

@@ -14,6 +14,7 @@ from penstock.measure.turns import TurnKind, TurnRecord
 from penstock.queues.cursor import Consumer
 from penstock.queues.journal import Journal
 from penstock.queues.segment import Arrivals
+from penstock.queues.topic import TopicCursor
 from penstock.scheduling.contexts import Frontier
 from penstock.scheduling.outlook import Waiting
 from penstock.scheduling.progress import ANY_SOURCES, SourcesRule
@@ -74,7 +75,7 @@ class StageBase:
         destination: Destination,
         journal: Journal,
         kind: TurnKind,
-        consumers: Mapping[str, Consumer] | None = None,
+        consumers: Mapping[str, Consumer | TopicCursor] | None = None,
         event_time: EventTime | None = None,
         sources: SourcesRule = ANY_SOURCES,
     ):

@@ -11,6 +11,7 @@ from typing import Any
 from penstock.measure.profiles import StageProfile
 from penstock.queues.cursor import Consumer
 from penstock.queues.segment import Segment, Slice
+from penstock.queues.topic import TopicCursor
 from penstock.scheduling.contexts import (
     PATIENT_SECONDS,
     Message,
@@ -62,7 +63,9 @@ class LineSettings:
 class StageLine:
     """Feeds a `Line` from the queues of a stage; every method may be called from any thread."""
 
-    def __init__(self, settings: LineSettings, consumers: Mapping[str, Consumer], policy: ContextPolicy):
+    def __init__(
+        self, settings: LineSettings, consumers: Mapping[str, Consumer | TopicCursor], policy: ContextPolicy
+    ):
         self._settings = settings
         self._consumers = consumers
         self._event_time = settings.event_time

@@ -18,7 +18,7 @@ def cut(pipeline: Pipeline) -> StageGraph:
     several read one stream, at `fuse=False`, where parallelism changes, behind an operator with dead letters,
     between two operators with state, and where a union or join has a native source beside another input.
     An operator that is called at every turn ends its stage, which has neither state nor a native source;
-    nor has that of a sink that may be away.
+    nor has that of a sink that may be away. A source read by turns goes with these, and not with state.
     """
     pipeline.check()
     cutter = _Cutter(pipeline, pipeline.graph())
@@ -35,6 +35,12 @@ class _Chain:
 
     native: bool
     stateful: bool = False
+    by_turns: bool = False
+
+    @property
+    def held(self) -> bool:
+        """Whether its turns are batches of a streaming query."""
+        return self.stateful or (self.native and not self.by_turns)
 
 
 class _Cutter:
@@ -109,12 +115,12 @@ class _Cutter:
         )
 
     def _cut_between_operators(self) -> None:
-        chains = {name: _Chain(native=isinstance(self.nodes[name], Source)) for name in self.order}
+        chains = {name: _chain_of(self.nodes[name]) for name in self.order}
         for name in self.order:
             node = self.nodes[name]
             if isinstance(node, Sink) and getattr(node.spec, "may_be_away", False):
                 chain = chains[node.input]
-                self.queued.update({node.input} if chain.native or chain.stateful else ())
+                self.queued.update({node.input} if chain.held else ())
             if not isinstance(node, Operator):
                 continue
             self.queued.update(each for each in node.inputs if not self._alike(each, node))
@@ -126,6 +132,7 @@ class _Cutter:
             chains[name] = _Chain(
                 native=any(chain.native for chain in above),
                 stateful=node.stateful or any(chain.stateful for chain in above),
+                by_turns=any(chain.by_turns for chain in above),
             )
 
     def _fused(self, node: Operator | Sink) -> list[str]:
@@ -170,6 +177,11 @@ class _Cutter:
         return f"{self.pipeline.name}.{name}"
 
 
+def _chain_of(node: Source | Loop | Operator | Sink) -> _Chain:
+    by_turns = isinstance(node, Source) and getattr(node.spec, "by_turns", False)
+    return _Chain(native=isinstance(node, Source), by_turns=by_turns)
+
+
 def _crowded(node: Operator, chains: dict[str, _Chain]) -> set[str]:
     """Of the chains that could fuse with `node`, those that must not.
 
@@ -179,8 +191,12 @@ def _crowded(node: Operator, chains: dict[str, _Chain]) -> set[str]:
     """
     crowded: set[str] = set()
     at_turn = node.turn_schema is not None
-    if at_turn or len(set(node.inputs)) > 1:
+    if len(set(node.inputs)) > 1:
         crowded.update(name for name, chain in chains.items() if chain.native)
+    if at_turn:
+        crowded.update(name for name, chain in chains.items() if chain.held)
+    if node.stateful:
+        crowded.update(name for name, chain in chains.items() if chain.by_turns)
     stateful = [name for name, chain in chains.items() if chain.stateful]
     if at_turn or node.stateful or len(stateful) > 1:
         crowded.update(stateful)

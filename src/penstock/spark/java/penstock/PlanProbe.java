@@ -211,6 +211,21 @@ public class PlanProbe {
     return "";
   }
 
+  /** All options of the plan's one streaming relation of version 2; an empty map if there is none. */
+  public static java.util.Map sourceOptions(LogicalPlan plan) {
+    if (plan instanceof StreamingRelationV2) {
+      return ((StreamingRelationV2) plan).extraOptions().asCaseSensitiveMap();
+    }
+    Iterator children = plan.children().iterator();
+    while (children.hasNext()) {
+      java.util.Map found = sourceOptions((LogicalPlan) children.next());
+      if (!found.isEmpty()) {
+        return found;
+      }
+    }
+    return Collections.emptyMap();
+  }
+
   /** Where a column stands in the output of a plan; -1 if it is not there. */
   private static int place(LogicalPlan plan, Attribute wanted) {
     for (int i = 0; i < plan.output().size(); i++) {

@@ -29,6 +29,7 @@ import org.apache.spark.sql.execution.UnionExec;
 import org.apache.spark.sql.execution.WholeStageCodegenExec;
 import org.apache.spark.sql.execution.arrow.ArrowConverters;
 import org.apache.spark.sql.execution.arrow.ArrowConverters$;
+import org.apache.spark.sql.execution.datasources.v2.BatchScanExec;
 import org.apache.spark.sql.types.StructType;
 import scala.Option;
 import scala.collection.Iterator;
@@ -167,7 +168,8 @@ public class PlannedTurn extends QueryExecution {
     boolean known = plan instanceof FileSourceScanExec || plan instanceof ProjectExec
         || plan instanceof FilterExec || plan instanceof GenerateExec || plan instanceof UnionExec
         || plan instanceof CoalesceExec || plan instanceof WholeStageCodegenExec
-        || plan instanceof InputAdapter || plan instanceof ColumnarToRowExec;
+        || plan instanceof InputAdapter || plan instanceof ColumnarToRowExec
+        || (plan instanceof BatchScanExec && ((BatchScanExec) plan).scan() instanceof Granted);
     if (!known || !plan.subqueries().isEmpty()) {
       return false;
     }

@@ -1,0 +1,173 @@
+"""The rows of Kafka topics for the direct turns of a stage."""
+
+from __future__ import annotations
+
+import logging
+import uuid
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Protocol
+
+from penstock.errors import PenstockError
+from penstock.pipeline.kafka import client_settings
+from penstock.pipeline.sources import Kafka
+from penstock.queues.offsets import Offsets, RecordsGone
+from penstock.queues.segment import Slice
+from penstock.queues.topic import Loss, TopicCursor, TopicRules
+from penstock.spark.granted_frames import GrantedSource
+from penstock.spark.jvm import frame_of, java_session, jvm
+from penstock.spark.kafka.connector import connector, java_map
+from penstock.spark.kafka.watch import BrokerWatch, Look, unwatch, watch
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+log = logging.getLogger("penstock")
+
+POLL_SECONDS = 20.0
+"""How long a task waits for a record that must be there: a broker may restart meanwhile."""
+ABOUT_KAFKA = ("org.apache.kafka.common.errors", "org.apache.spark.sql.kafka010", "KafkaDataConsumer")
+
+
+class KafkaRefused(PenstockError):
+    """A cluster that is there and does not let us in."""
+
+    def __init__(self, stage: str, servers: str, reason: str):
+        super().__init__(
+            f"stage {stage!r} must be let in by Kafka at {servers}, which says: {reason}: the pipeline stops"
+        )
+
+
+class Follower(Protocol):
+    """The stage that reads the topics; called from a thread of the watch."""
+
+    @property
+    def now(self) -> float: ...
+
+    def began(self, offsets: Offsets) -> None:
+        """These are the offsets at which it begins, having had none."""
+        ...
+
+    def came(self) -> None:
+        """Rows have come, or the cluster has gone or is back."""
+        ...
+
+    def lost(self, slices: tuple[Slice, ...]) -> None:
+        """These rows waited, and will not be read."""
+        ...
+
+    def gone(self, error: PenstockError) -> None:
+        """It cannot go on."""
+        ...
+
+
+class TopicSource:
+    """Follows the topics of a source: tells a stage's cursor what has come, and the stage that it has."""
+
+    reads = True
+
+    def __init__(self, spec: Kafka, stage: str, session: SparkSession, offsets: Offsets):
+        self.spec = spec
+        self.topics = spec.names
+        self.cursor = TopicCursor(stage, TopicRules(spec.start, spec.on_lost), offsets)
+        self._stage = stage
+        self._session = session
+        self._watch: BrokerWatch | None = None
+        self._follower: Follower | None = None
+        self._there = False
+        self._missing: set[str] = set()
+        self._fresh = not offsets.next
+        connector(session)
+
+    @property
+    def ready(self) -> bool:
+        """Whether the cluster is there; not before `follow` was called."""
+        return self._there
+
+    def follow(self, follower: Follower) -> None:
+        """Begins to look."""
+        if self._watch is None:
+            self._follower = follower
+            self._watch = watch(self._session, self.spec.servers, self.spec.options, self)
+
+    def told(self, look: Look) -> None:
+        """What a look found."""
+        if self._follower is None:
+            return
+        before, offered = self._there, self.cursor.rows_offered
+        self._there = look.there
+        if look.refused:
+            self._follower.gone(KafkaRefused(self._stage, self.spec.servers, look.refused))
+        elif look.there:
+            self._take_in(look, self._follower)
+        if self._there != before or self.cursor.rows_offered != offered:
+            self._follower.came()
+
+    def _take_in(self, look: Look, follower: Follower) -> None:
+        self._tell_missing(look)
+        try:
+            losses = self.cursor.seen(look.reaches, follower.now)
+        except RecordsGone as error:
+            follower.gone(error)
+            return
+        if self._fresh and look.reaches:
+            follower.began(self.cursor.position)
+            self._fresh = False
+        for loss in losses:
+            self._tell_loss(loss)
+            follower.lost(loss.dropped)
+
+    def _tell_missing(self, look: Look) -> None:
+        missing = set(self.topics) - {name.split("/")[0] for name in look.reaches}
+        for topic in sorted(missing - self._missing):
+            log.warning("stage %r reads topic %r, which is not there: it is waited for", self._stage, topic)
+        self._missing = missing
+
+    def _tell_loss(self, loss: Loss) -> None:
+        log.error(
+            "stage %r lost %d rows of partition %s, which were deleted before they were read: "
+            "it goes on at offset %d, as on_lost is %r",
+            *(self._stage, loss.rows, loss.partition, loss.went_on_at, self.spec.on_lost),
+        )
+
+    def look(self) -> Look:
+        """How things stand right now."""
+        return Look(away="nobody looks") if self._watch is None else self._watch.look(self.topics)
+
+    def close(self) -> None:
+        """It is needed no more."""
+        if self._watch is not None:
+            unwatch(self._watch, self)
+            self._watch = None
+
+
+def is_excused(error: BaseException, slices: Iterable[Slice], look: Look) -> bool:
+    """Whether a turn over these rows failed because of the cluster, so that they are to be given back."""
+    if not look.there or any(mark in str(error) for mark in ABOUT_KAFKA):
+        return True
+    firsts = {name: reach.first for name, reach in look.reaches.items()}
+    return any(_begins(piece) < firsts.get(piece.segment.producer, 0) for piece in slices)
+
+
+def _begins(piece: Slice) -> int:
+    """The first offset of a slice."""
+    return int(piece.paths[0].split(" ")[2])
+
+
+def granted_offsets(session: SparkSession, spec: Kafka) -> GrantedSource:
+    """Over ranges of offsets of the topics."""
+    settings = {"allow.auto.create.topics": "false", **client_settings(spec.servers, spec.options)}
+    group = f"penstock-{uuid.uuid4().hex[:12]}"
+    made = connector(session).GrantedOffsets(
+        java_map(session, settings), group, spec.headers, round(POLL_SECONDS * 1000)
+    )
+    of_rows = jvm(session).org.apache.spark.sql.classic.Dataset.ofRows
+    frame = frame_of(of_rows(java_session(session), made.relation()), session)
+    return GrantedSource(made, frame, needs_a_task=True)
+
+
+def stream_of(session: SparkSession, spec: Kafka) -> DataFrame:
+    """The same rows as a stream, which is only looked at: its plan tells whether a stage has state."""
+    connector(session)
+    reader = session.readStream.format("kafka").option("kafka.bootstrap.servers", spec.servers)
+    reader = reader.option("subscribe", ",".join(spec.names)).option("includeHeaders", spec.headers)
+    return reader.load()
