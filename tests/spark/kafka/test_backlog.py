@@ -1,4 +1,4 @@
-"""A query of the user's own over Kafka: its backlog is known from offsets, so that it is held between turns."""
+"""A query of the user's own over Kafka: its backlog is known from offsets, and it is held."""
 
 from __future__ import annotations
 

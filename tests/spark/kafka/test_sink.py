@@ -63,7 +63,7 @@ def test_from_topic_to_topic_is_one_stage(engine: EngineFactory, topic: MakeTopi
     runs.drain()
     assert second.values == sorted(str(number) for number in range(0, 500, 2))
     [report] = runs.stages()
-    assert (report.figures.rows_in, report.name) == (500, "p.record")
+    assert (report.figures.rows_in, report.stage) == (500, "p.record")
 
 
 def test_rows_wait_for_a_broker_that_is_away_and_nothing_else_stops(

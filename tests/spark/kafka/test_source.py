@@ -74,7 +74,7 @@ def test_a_turn_takes_just_the_rows_of_the_plan_and_a_new_plan_needs_no_restart(
     runs._dispatcher.put_in_force({"p.text": 200})
     made.write(names(350, 750))
     runs.drain()
-    sizes = [record.rows_in for record in turns.records]
+    sizes = [record.rows_in for record in turns.of("p.text")]
     assert sorted(kept.column("text")) == names(0, 750)
     assert max(sizes) <= 200
     assert 70 in sizes
@@ -208,7 +208,7 @@ def test_a_window_stands_behind_a_queue_and_sees_every_row(engine: EngineFactory
     made.write([str(100 + 3700)])
     eventually(lambda: len(kept.rows) >= 10)
     assert sorted(kept.column("n"))[-10:] == [10] * 10
-    assert [stage.name for stage in runs.stages()] == ["p.second", "p.counted"]
+    assert [report.stage for report in runs.stages()] == ["p.second", "p.counted"]
 
 
 def test_an_operator_that_fails_is_still_blamed(engine: EngineFactory, topic: MakeTopic) -> None:

@@ -53,25 +53,34 @@ class Topic:
         """What retention does, at once."""
         admin = self._admin()
         where = self._java.org.apache.kafka.common.TopicPartition(self.name, partition)
-        until = self._java.org.apache.kafka.clients.admin.RecordsToDelete.beforeOffset(offset)
+        until = self._records_before(offset)
         asked = self._java.java.util.HashMap()
         asked.put(where, until)
         admin.deleteRecords(asked).all().get()
         admin.close()
 
+    def _records_before(self, offset: int) -> Any:
+        """RecordsToDelete.beforeOffset, by reflection: a method of the same name hides it from the bridge."""
+        gateway = self.session.sparkContext._gateway
+        types = gateway.new_array(self._java.java.lang.Class, 1)
+        types[0] = self._java.java.lang.Long.TYPE
+        arguments = gateway.new_array(self._java.java.lang.Object, 1)
+        arguments[0] = offset
+        kind = self._java.java.lang.Class.forName("org.apache.kafka.clients.admin.RecordsToDelete")
+        return kind.getMethod("beforeOffset", types).invoke(None, arguments)
+
     def write(self, values: Iterable[str], partition: int | None = None) -> None:
-        """Records with these values, acknowledged; without `partition` to all of them in turn."""
-        serializer = "org.apache.kafka.common.serialization.StringSerializer"
-        settings = {"bootstrap.servers": self.servers, "linger.ms": "5"}
-        settings |= {"key.serializer": serializer, "value.serializer": serializer}
-        producer = self._java.org.apache.kafka.clients.producer.KafkaProducer(self._map(settings))
-        record = self._java.org.apache.kafka.clients.producer.ProducerRecord
-        count = len(producer.partitionsFor(self.name))
-        for number, value in enumerate(values):
-            where = number % count if partition is None else partition
-            producer.send(record(self.name, where, None, value))
-        producer.flush()
-        producer.close()
+        """Records with these values, acknowledged; without `partition` by turns to all there are."""
+        admin = self._admin()
+        asked = admin.describeTopics(self._java.java.util.Collections.singletonList(self.name))
+        count = asked.allTopicNames().get().get(self.name).partitions().size()
+        admin.close()
+        records = [
+            (value, number % count if partition is None else partition) for number, value in enumerate(values)
+        ]
+        frame = self.session.createDataFrame(records, "value STRING, partition INT").coalesce(1)
+        writer = frame.write.format("kafka").option("kafka.bootstrap.servers", self.servers)
+        writer.option("topic", self.name).save()
 
     def read(self) -> list[Any]:
         """Every record so far, as Spark's batch reader gives it."""

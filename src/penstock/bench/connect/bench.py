@@ -9,7 +9,9 @@ from typing import Protocol, cast
 
 from penstock.bench.result import BenchResult, BenchSettings
 
-PARTS: Mapping[str, str] = {}
+PARTS: Mapping[str, str] = {
+    "kafka": "penstock.bench.connect.kafka",
+}
 """The module of each connector, imported when it is measured: a connector is optional."""
 
 
