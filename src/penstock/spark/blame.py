@@ -20,10 +20,10 @@ def blame(stage: Stage, error: BaseException, runs: Callable[[str], bool] | None
         return error
     if isinstance(error, OSError) or not stage.operators:
         return PenstockError(
-            f"stage {stage.name!r} failed: {_first_line(error)}: the pipeline stops, its queues are kept"
+            f"stage {stage.name!r} failed: {root_message(error)}: the pipeline stops, its queues are kept"
         )
     guilty = _guilty(stage, runs)
-    failed = OperatorError(stage.pipeline, guilty, f"failed: {_first_line(error)}")
+    failed = OperatorError(stage.pipeline, guilty, f"failed: {root_message(error)}")
     failed.__cause__ = error
     return failed
 
@@ -40,7 +40,7 @@ def _guilty(stage: Stage, runs: Callable[[str], bool] | None) -> str:
     return names[-1]
 
 
-def _first_line(error: BaseException) -> str:
+def root_message(error: BaseException) -> str:
     """What went wrong, without the JVM's stack."""
     cause = getattr(error, "java_exception", None)
     if cause is not None:

@@ -20,6 +20,14 @@ START_SECONDS = 120.0
 STOP_SECONDS = 30.0
 TRIES = 5
 CLUSTER = "penstock-broker-000000"
+LISTENERS = {"PLAINTEXT": "PLAINTEXT", "CONTROLLER": "PLAINTEXT", "LOCKED": "SASL_PLAINTEXT"}
+LOGIN = "org.apache.kafka.common.security.plain.PlainLoginModule required"
+PASSWORD = "low-tide"
+PASSWORD_OPTIONS = {
+    "kafka.security.protocol": "SASL_PLAINTEXT",
+    "kafka.sasl.mechanism": "PLAIN",
+    "kafka.sasl.jaas.config": f'{LOGIN} username="penstock" password="{PASSWORD}";',
+}
 # Of a machine that is busy with other things it takes little: a small heap, and quick code soon.
 OPTIONS = ("-Xmx384m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 
@@ -28,7 +36,8 @@ class KafkaBroker:
     """A broker on free ports of the loopback, with its files in a temporary directory.
 
     It keeps its ports and its records over `stop` and `start`. Topics are made by whoever writes to them
-    first, with `partitions` partitions, unless `makes_topics` is False.
+    first, with `partitions` partitions, unless `makes_topics` is False. At a second address, `locked`, it
+    asks for a password.
     """
 
     def __init__(self, *, partitions: int = 2, makes_topics: bool = True) -> None:
@@ -37,7 +46,7 @@ class KafkaBroker:
         self._makes_topics = makes_topics
         self._folder = tempfile.TemporaryDirectory(prefix="penstock-kafka-", ignore_cleanup_errors=True)
         self._process: subprocess.Popen[bytes] | None = None
-        self._ports: tuple[int, int] | None = None
+        self._ports: tuple[int, int, int] | None = None
 
     @property
     def servers(self) -> str:
@@ -45,6 +54,11 @@ class KafkaBroker:
         if self._ports is None:
             raise PenstockError("the broker must have been started to have an address, but was not")
         return f"127.0.0.1:{self._ports[0]}"
+
+    @property
+    def locked(self) -> str:
+        """Its other address, where clients need PASSWORD_OPTIONS."""
+        return f"127.0.0.1:{self._ports[2]}" if self._ports is not None else self.servers
 
     @property
     def log(self) -> str:
@@ -60,7 +74,7 @@ class KafkaBroker:
             self._launch(self._ports)
             return
         for attempt in range(TRIES):
-            ports = (free_port(), free_port())
+            ports = (free_port(), free_port(), free_port())
             self._configuration.write_text(self._settings(ports))
             self._format()
             try:
@@ -88,7 +102,7 @@ class KafkaBroker:
         if done.returncode != 0:
             raise PenstockError(f"Kafka must be able to make its directory, but: {done.stderr[-500:]}")
 
-    def _launch(self, ports: tuple[int, int]) -> None:
+    def _launch(self, ports: tuple[int, int, int]) -> None:
         with Path(self._folder.name, "log").open("ab") as log:
             self._process = subprocess.Popen(
                 self._java("kafka.Kafka", str(self._configuration)),
@@ -106,15 +120,18 @@ class KafkaBroker:
                 )
             time.sleep(0.05)
 
-    def _settings(self, ports: tuple[int, int]) -> str:
+    def _settings(self, ports: tuple[int, int, int]) -> str:
+        at = [f"{name}://127.0.0.1:{port}" for name, port in zip(LISTENERS, ports, strict=True)]
         settings = {
             "process.roles": "broker,controller",
             "node.id": "1",
-            "listeners": f"PLAINTEXT://127.0.0.1:{ports[0]},CONTROLLER://127.0.0.1:{ports[1]}",
-            "advertised.listeners": f"PLAINTEXT://127.0.0.1:{ports[0]}",
+            "listeners": ",".join(at),
+            "advertised.listeners": f"{at[0]},{at[2]}",
             "controller.listener.names": "CONTROLLER",
             "controller.quorum.voters": f"1@127.0.0.1:{ports[1]}",
-            "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
+            "listener.security.protocol.map": ",".join(f"{name}:{how}" for name, how in LISTENERS.items()),
+            "sasl.enabled.mechanisms": "PLAIN",
+            "listener.name.locked.plain.sasl.jaas.config": f'{LOGIN} user_penstock="{PASSWORD}";',
             "log.dirs": str(Path(self._folder.name, "data")),
             "num.partitions": str(self._partitions),
             "auto.create.topics.enable": str(self._makes_topics).lower(),

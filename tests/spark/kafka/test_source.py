@@ -14,7 +14,7 @@ from tests.spark.streams import Kept, Turns
 from penstock import Pipeline, sinks, sources
 from penstock.errors import PenstockError
 from penstock.queues.offsets import OffsetsExpired
-from penstock.workloads.kafka_broker import KafkaBroker
+from penstock.workloads.kafka_broker import PASSWORD, PASSWORD_OPTIONS, KafkaBroker
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka]
 MakeTopic = Callable[..., Topic]
@@ -222,6 +222,58 @@ def test_an_operator_that_fails_is_still_blamed(engine: EngineFactory, topic: Ma
     made.write(["a"])
     eventually(lambda: running.state == "failed")
     assert re.search("operator 'bad' of pipeline 'p' failed: .*no such luck", str(running.error))
+
+
+def test_a_password_lets_in_and_stands_in_no_log_and_no_state(
+    engine: EngineFactory,
+    topic: MakeTopic,
+    broker: KafkaBroker,
+    state: Path,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    made, kept = topic(1), Kept()
+    made.write(names(0, 10))
+    caplog.set_level("DEBUG", logger="penstock")
+    runs = engine()
+    pipeline = Pipeline("p")
+    source = pipeline.source("in", sources.Kafka(broker.locked, made.name, options=PASSWORD_OPTIONS))
+    source.operator("text", lambda rows: rows.selectExpr("cast(value as string) as text")).sink(
+        "out", kept.sink
+    )
+    runs.submit(pipeline)
+    runs.drain()
+    runs.stop()
+    assert sorted(kept.column("text")) == names(0, 10)
+    kept_files = [path.read_bytes() for path in state.rglob("*") if path.is_file()]
+    assert PASSWORD not in caplog.text
+    assert not any(PASSWORD.encode() in content for content in kept_files)
+
+
+def test_a_wrong_password_stops_the_pipeline_with_the_broker_s_words(
+    engine: EngineFactory, topic: MakeTopic, broker: KafkaBroker
+) -> None:
+    made, runs, pipeline = topic(1), engine(), Pipeline("p")
+    wrong = {name: value.replace(PASSWORD, "high-tide") for name, value in PASSWORD_OPTIONS.items()}
+    source = pipeline.source("in", sources.Kafka(broker.locked, made.name, options=wrong))
+    source.sink("out", Kept().sink)
+    running = runs.submit(pipeline)
+    eventually(lambda: running.state == "failed")
+    assert str(running.error) == (
+        f"stage 'p.out' must be let in by Kafka at {broker.locked}, which says: "
+        "Authentication failed: Invalid username or password: the pipeline stops"
+    )
+
+
+def test_settings_that_no_client_takes_are_refused_at_the_start(
+    engine: EngineFactory, topic: MakeTopic
+) -> None:
+    made, pipeline = topic(1), Pipeline("p")
+    options = {"kafka.security.protocol": "NONE"}
+    pipeline.source("in", sources.Kafka(made.servers, made.name, options=options)).sink("out", Kept().sink)
+    with pytest.raises(
+        PenstockError, match=r"^Kafka's client must be able to work with the settings for .*NONE"
+    ):
+        engine().submit(pipeline)
 
 
 def test_state_that_was_not_declared_is_refused(engine: EngineFactory, topic: MakeTopic) -> None:

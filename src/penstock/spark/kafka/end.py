@@ -11,7 +11,7 @@ from penstock.pipeline.kafka import PREFIX
 from penstock.pipeline.sinks import Kafka
 from penstock.spark.ends import EndAway, Output, Written
 from penstock.spark.kafka.connector import connector, java_map
-from penstock.spark.kafka.watch import BrokerWatch, Look, unwatch, watch
+from penstock.spark.kafka.watch import BrokerWatch, Look, topics_client, unwatch, watch
 from penstock.spark.results import Result
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class KafkaEnd:
         self._watch: BrokerWatch | None = None
         self._changed: Callable[[], None] = lambda: None
         self._there = False
-        connector(session)
+        topics_client(session, spec.servers, spec.options)  # settings that cannot work are refused here
 
     @property
     def ready(self) -> bool:

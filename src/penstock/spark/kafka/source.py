@@ -16,7 +16,7 @@ from penstock.queues.topic import Loss, TopicCursor, TopicRules
 from penstock.spark.granted_frames import GrantedSource
 from penstock.spark.jvm import frame_of, java_session, jvm
 from penstock.spark.kafka.connector import connector, java_map
-from penstock.spark.kafka.watch import BrokerWatch, Look, unwatch, watch
+from penstock.spark.kafka.watch import BrokerWatch, Look, topics_client, unwatch, watch
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -76,7 +76,7 @@ class TopicSource:
         self._there = False
         self._missing: set[str] = set()
         self._fresh = not offsets.next
-        connector(session)
+        topics_client(session, spec.servers, spec.options)  # settings that cannot work are refused here
 
     @property
     def ready(self) -> bool:

@@ -9,8 +9,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
+from penstock.errors import PenstockError
 from penstock.pipeline.kafka import client_settings
 from penstock.queues.offsets import Reach
+from penstock.spark.blame import root_message
 from penstock.spark.kafka.connector import connector, java_map
 
 if TYPE_CHECKING:
@@ -149,7 +151,14 @@ def topics_client(session: SparkSession, servers: str, options: Mapping[str, str
     with _lock:
         if key not in _clients:
             settings = java_map(session, {**PATIENCE, **client_settings(servers, options)})
-            _clients[key] = connector(session).Topics(settings, round(ANSWER_SECONDS * 1000))
+            made = connector(session).Topics
+            try:
+                _clients[key] = made(settings, round(ANSWER_SECONDS * 1000))
+            except Exception as error:
+                raise PenstockError(
+                    f"Kafka's client must be able to work with the settings for {servers}, but: "
+                    f"{root_message(error)}: nothing was started"
+                ) from error
         return _clients[key]
 
 
@@ -158,7 +167,7 @@ def look_at(client: Any, topics: Iterable[str], *, anew: bool) -> Look:
     try:
         return Look.parse(str(client.look(" ".join(sorted(set(topics))), anew)))
     except Exception as error:
-        return Look(away=str(error).splitlines()[0])
+        return Look(away=root_message(error))
 
 
 def watch(session: SparkSession, servers: str, options: Mapping[str, str], watcher: Watcher) -> BrokerWatch:
