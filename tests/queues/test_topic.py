@@ -40,6 +40,10 @@ def test_a_turn_takes_of_each_partition_by_what_waits() -> None:
     assert ranges(taken) == ["t 0 0 30", "t 1 100 110"]
     assert topic.rows_waiting == 360
     assert topic.commit(taken) == Offsets({"t/0": 30, "t/1": 110})
+    rest = topic.take(1000)
+    assert (topic.rows_waiting, topic.caught_up) == (0, False)
+    topic.commit(rest)
+    assert topic.caught_up
 
 
 def test_one_row_comes_from_the_partition_that_waits_longest() -> None:

@@ -85,6 +85,12 @@ class TopicCursor:
             return min((segment.arrivals.oldest for segment in heads), default=None)
 
     @property
+    def caught_up(self) -> bool:
+        """Whether all that was seen is committed."""
+        with self._lock:
+            return all(self._committed[name] == each.end for name, each in self._partitions.items())
+
+    @property
     def position(self) -> Offsets:
         with self._lock:
             return Offsets(dict(self._committed))

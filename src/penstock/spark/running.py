@@ -322,4 +322,10 @@ class RunningPipeline:
                 return False
             if any(self._around.dispatcher.busy(stage) for stage in self.stages):
                 return False
-            return all(stage.read_up for stage in self.stages if isinstance(stage, TopicStage))
+            topics = [stage for stage in self.stages if isinstance(stage, TopicStage)]
+            # What they find may be in a turn already, or have gone through it to the next queue.
+            return not topics or (all(stage.read_up for stage in topics) and self._at_rest)
+
+    @property
+    def _at_rest(self) -> bool:
+        return not self.rows_waiting and not any(map(self._around.dispatcher.busy, self.stages))

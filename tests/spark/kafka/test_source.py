@@ -60,25 +60,22 @@ def test_rows_of_all_partitions_come_once_and_the_backlog_is_seen(
     assert report.figures.rows_in == 1000
 
 
-def test_a_turn_takes_just_the_rows_of_the_plan_and_a_new_plan_needs_no_restart(
+def test_a_turn_takes_just_the_rows_granted_and_another_size_needs_no_restart(
     engine: EngineFactory, topic: MakeTopic
 ) -> None:
     made, kept, turns = topic(2), Kept(), Turns()
-    runs = engine(policy="llf", consumption="planned", planning="1h")
+    runs = engine(consumption="at-most-70")
     runs.on_turn(turns)
+    made.write(names(0, 350))
     runs.submit(reading(made, kept))
     runs.drain()
-    runs._dispatcher.put_in_force({"p.text": 70})
-    made.write(names(0, 350))
-    runs.drain()
-    runs._dispatcher.put_in_force({"p.text": 200})
+    runs.reschedule(consumption="at-most-200")
     made.write(names(350, 750))
     runs.drain()
     sizes = [record.rows_in for record in turns.of("p.text")]
     assert sorted(kept.column("text")) == names(0, 750)
-    assert max(sizes) <= 200
-    assert 70 in sizes
-    assert 200 in sizes
+    assert sizes[:5] == [70] * 5
+    assert max(sizes) == 200
 
 
 def test_a_restart_goes_on_after_the_last_row_and_latest_is_decided_once(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import threading
 import uuid
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Protocol
@@ -74,6 +75,8 @@ class TopicSource:
         self._watch: BrokerWatch | None = None
         self._follower: Follower | None = None
         self._there = False
+        self._number = 0
+        self._telling = threading.Lock()
         self._missing: set[str] = set()
         self._fresh = not offsets.next
         topics_client(session, spec.servers, spec.options)  # settings that cannot work are refused here
@@ -90,16 +93,20 @@ class TopicSource:
             self._watch = watch(self._session, self.spec.servers, self.spec.options, self)
 
     def told(self, look: Look) -> None:
-        """What a look found."""
+        """What a look found; one that comes after a later one says nothing new."""
         if self._follower is None:
             return
-        before, offered = self._there, self.cursor.rows_offered
-        self._there = look.there
+        with self._telling:
+            before, offered = self._there, self.cursor.rows_offered
+            if look.there and look.number <= self._number:
+                return
+            self._there, self._number = look.there, max(look.number, self._number)
+            if look.there:
+                self._take_in(look, self._follower)
+            changed = self._there != before or self.cursor.rows_offered != offered
         if look.refused:
             self._follower.gone(KafkaRefused(self._stage, self.spec.servers, look.refused))
-        elif look.there:
-            self._take_in(look, self._follower)
-        if self._there != before or self.cursor.rows_offered != offered:
+        if changed:
             self._follower.came()
 
     def _take_in(self, look: Look, follower: Follower) -> None:

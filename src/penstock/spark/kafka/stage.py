@@ -43,10 +43,10 @@ class TopicStage(DirectStage):
 
     @property
     def read_up(self) -> bool:
-        """Whether the topics, looked at right now, have nothing that was not read."""
+        """Whether all that the topics have, looked at right now, was read and committed."""
         look = self.source.look()
         self.source.told(look)
-        return look.there and self.inputs.rows_waiting == 0
+        return look.there and self.source.cursor.caught_up
 
     def view(self, now: float) -> StageView | None:
         self.source.follow(self)

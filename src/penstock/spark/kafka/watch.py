@@ -31,11 +31,15 @@ PATIENCE = {"default.api.timeout.ms": "4000", "request.timeout.ms": "3000", "rec
 
 @dataclass(frozen=True)
 class Look:
-    """What a look found: what is kept of each partition, or why there was no answer."""
+    """What a look found: what is kept of each partition, or why there was no answer.
+
+    A greater `number` is a later look.
+    """
 
     reaches: Mapping[str, Reach] = field(default_factory=dict)
     away: str = ""
     refused: str = ""
+    number: int = 0
 
     @property
     def there(self) -> bool:
@@ -45,17 +49,18 @@ class Look:
     def parse(cls, answer: str) -> Look:
         """From the lines of `Topics.look`."""
         first, _, rest = answer.partition("\n")
-        word, _, reason = first.partition(" ")
+        word, _, told = first.partition(" ")
         if word != "ok":
-            return cls(refused=reason) if word == "refused" else cls(away=reason)
+            return cls(refused=told) if word == "refused" else cls(away=told)
         lines = (line.split(" ") for line in rest.splitlines())
-        return cls({f"{topic}/{number}": Reach(int(low), int(end)) for topic, number, low, end in lines})
+        reaches = {f"{topic}/{number}": Reach(int(low), int(end)) for topic, number, low, end in lines}
+        return cls(reaches, number=int(told))
 
     def of(self, topics: Iterable[str]) -> Look:
         """The same with only these topics."""
         wanted = set(topics)
         kept = {name: reach for name, reach in self.reaches.items() if name.split("/")[0] in wanted}
-        return Look(kept, self.away, self.refused)
+        return Look(kept, self.away, self.refused, self.number)
 
 
 class Watcher(Protocol):

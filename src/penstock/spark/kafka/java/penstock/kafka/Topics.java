@@ -29,6 +29,7 @@ public class Topics {
   private final long millis;
   private final ListOffsetsOptions options;
   private final Map first = new HashMap();
+  private long looks = 0;
 
   public Topics(Map settings, long millis) {
     this.admin = AdminClient.create(settings);
@@ -39,20 +40,20 @@ public class Topics {
   }
 
   /**
-   * "topic partition first end", a line for each partition of these topics (separated by spaces), after a line "ok";
-   * or one line "away REASON", or "refused REASON". Which partitions there are and how far back they go is asked
+   * "topic partition first end", a line for each partition of these topics (separated by spaces), after a line
+   * "ok NUMBER", as answers may reach those who asked in another order; or one line "away REASON", or "refused REASON". Which partitions there are and how far back they go is asked
    * for `anew`, or else as it was then. A topic that is not there has no line.
    */
   public synchronized String look(String topics, boolean anew) throws Exception {
     try {
       if (topics.isEmpty()) {
         admin.describeCluster().clusterId().get(millis, TimeUnit.MILLISECONDS);
-        return "ok\n";
+        return "ok " + ++looks + "\n";
       }
       if (anew) {
         discover(topics);
       }
-      return "ok\n" + offsets(topics);
+      return "ok " + ++looks + "\n" + offsets(topics);
     } catch (ExecutionException failed) {
       Throwable cause = failed.getCause();
       return (isRefusal(cause) ? "refused " : "away ") + reason(cause);
