@@ -66,6 +66,22 @@ def test_from_topic_to_topic_is_one_stage(engine: EngineFactory, topic: MakeTopi
     assert (report.figures.rows_in, report.stage) == (500, "p.record")
 
 
+def test_an_operator_that_fails_between_topics_is_blamed_and_not_tried_for_ever(
+    engine: EngineFactory, topic: MakeTopic
+) -> None:
+    first, second, runs = topic(1), topic(1), engine()
+    pipeline = Pipeline("p")
+    source = pipeline.source("in", sources.Kafka(first.servers, first.name))
+    source.operator("bad", lambda rows: rows.selectExpr("raise_error('no such luck') as value")).sink(
+        "out", sinks.Kafka(second.servers, second.name)
+    )
+    running = runs.submit(pipeline)
+    first.write(["a"])
+    eventually(lambda: running.state == "failed")
+    assert "operator 'bad' of pipeline 'p' failed: " in str(running.error)
+    assert "no such luck" in str(running.error)
+
+
 def test_rows_wait_for_a_broker_that_is_away_and_nothing_else_stops(
     engine: EngineFactory,
     spool: SpoolFactory,

@@ -24,9 +24,15 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("penstock")
 
-POLL_SECONDS = 20.0
+POLL_SECONDS = 10.0
 """How long a task waits for a record that must be there: a broker may restart meanwhile."""
-ABOUT_KAFKA = ("org.apache.kafka.common.errors", "org.apache.spark.sql.kafka010", "KafkaDataConsumer")
+ERRORS = "org.apache.kafka.common.errors"
+PASSING = (
+    "Cannot fetch record",
+    *(f"{ERRORS}.{name}" for name in ("TimeoutException", "DisconnectException", "NetworkException")),
+    *(f"{ERRORS}.{name}" for name in ("NotLeaderOrFollowerException", "LeaderNotAvailableException")),
+)
+"""What a turn that met a broker on its way out or in says; all else is an error of its own."""
 
 
 class KafkaRefused(PenstockError):
@@ -149,7 +155,7 @@ class TopicSource:
 
 def is_excused(error: BaseException, slices: Iterable[Slice], look: Look) -> bool:
     """Whether a turn over these rows failed because of the cluster, so that they are to be given back."""
-    if not look.there or any(mark in str(error) for mark in ABOUT_KAFKA):
+    if not look.there or any(mark in str(error) for mark in PASSING):
         return True
     firsts = {name: reach.first for name, reach in look.reaches.items()}
     return any(_begins(piece) < firsts.get(piece.segment.producer, 0) for piece in slices)

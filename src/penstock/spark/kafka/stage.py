@@ -16,6 +16,8 @@ from penstock.spark.inputs import QueueInputs, Slices
 from penstock.spark.kafka.source import TopicSource, is_excused
 from penstock.spark.stage_base import Destination, Place
 
+TRIES = 3
+
 
 class TopicStage(DirectStage):
     """A direct stage whose rows come from Kafka, which may go away, and may delete them unread."""
@@ -34,6 +36,7 @@ class TopicStage(DirectStage):
         [self._queue] = inputs.consumers
         self._turn_lock = threading.Lock()
         self._in_turn = False
+        self._in_a_row = 0  # turns that failed though the cluster was there
         self._gone: PenstockError | None = None
 
     @property
@@ -65,9 +68,11 @@ class TopicStage(DirectStage):
     def run_or_give_back(self, grant: Grant, slices: Slices) -> None:
         try:
             super().run_or_give_back(grant, slices)
+            self._in_a_row = 0
         except Exception as error:
             look = self.source.look()
-            if not is_excused(error, slices[self._queue], look):
+            self._in_a_row += look.there
+            if self._in_a_row > TRIES or not is_excused(error, slices[self._queue], look):
                 raise
             self.give_back(slices)
             self.source.told(look)
