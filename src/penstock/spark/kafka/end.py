@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -16,6 +17,8 @@ from penstock.spark.results import Result
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+log = logging.getLogger("penstock")
 
 DEFAULTS = {
     # A producer that never gives up would keep its slot: rows wait better in their queue.
@@ -77,6 +80,10 @@ class KafkaEnd:
                 f"Kafka at {self._spec.servers} does not make it by itself; make it, and resume the pipeline"
             )
         self._there = look.there
+        if look.there:
+            log.warning(
+                "stage %r could not write to Kafka (%s): its rows are tried again", self._stage, reason
+            )
         raise EndAway(f"Kafka at {self._spec.servers} could not be written to: {reason}")
 
     @cached_property
