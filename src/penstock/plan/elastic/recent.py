@@ -1,0 +1,35 @@
+"""What was needed lately, so that nothing is given up for a dip."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from penstock.plan.elastic.global_policy import Memory
+
+
+@dataclass(frozen=True)
+class Recent:
+    """Pairs of time and need over the last `calm_seconds`.
+
+    >>> calm = Recent((), 60.0).add(0.0, 5).add(30.0, 3)
+    >>> calm.most, calm.add(90.0, 4).most
+    (5, 4)
+    """
+
+    pairs: tuple[float, ...]
+    calm_seconds: float
+
+    @classmethod
+    def of(cls, memory: Memory, name: str, calm_seconds: float) -> Recent:
+        return cls(memory.get(name, ()), calm_seconds)
+
+    def add(self, now: float, need: int) -> Recent:
+        kept = [pair for pair in self._both() if pair[0] > now - self.calm_seconds - 1e-6]
+        return Recent(tuple(x for pair in (*kept, (now, float(need))) for x in pair), self.calm_seconds)
+
+    @property
+    def most(self) -> int:
+        return int(max((need for _, need in self._both()), default=0.0))
+
+    def _both(self) -> list[tuple[float, float]]:
+        return list(zip(self.pairs[::2], self.pairs[1::2], strict=True))
