@@ -11,6 +11,8 @@ from penstock.cli.main import main
 from penstock.measure.minutes import StageMinute
 from penstock.measure.stage_meter import StageMeter
 from penstock.plan.changes import PlanChange
+from penstock.plan.elastic import AddNode, AddReplica, Observation, Record
+from penstock.plan.elastic import Decision as Change
 from penstock.scheduling.decisions import Decision, Grant, Hold
 
 NOON = 1_700_000_000.0
@@ -206,3 +208,57 @@ def test_the_last_plans_are_shown_with_their_reasons(state: Path, capsys: pytest
         "22:13:29.000  plan   more came; rows a turn: p.parse 1,500; predicted: no targets; "
         "2.50 slots busy; 9 rows/s can be held\n"
     ) in shown
+
+
+@pytest.fixture
+def elastic(state: Path) -> Path:
+    """The same with what managers of replicas and nodes decided."""
+    more, node = AddReplica("p.count", "edge-2"), AddNode("edge-3", "edge", 1)
+    looks = [
+        (
+            0.0,
+            [Change(NOON, 1, "operator", "p.count", "proposed", more, "replica 0 is busy 83% of the time")],
+        ),
+        (0.0, [Change(NOON, 1, "application", "p", "granted", more, "1 of 1 slot free there")]),
+        (30.0, [Change(NOON + 30, 1, "region", "edge", "proposed", node, "4 slots free in edge, 5 wanted")]),
+        (30.0, [Change(NOON + 30, 1, "infrastructure", "all", "granted", node, "edge has 2 nodes")]),
+        (60.0, [Change(NOON + 60, 2, "operator", "p.parse", "proposed", more, "it is busy")]),
+        (60.0, [Change(NOON + 60, 2, "application", "p", "refused", more, "edge-2 has no free slot")]),
+    ]
+    records = [Record(Observation(NOON + after, ()), tuple(decided)) for after, decided in looks]
+    (state / "elastic.jsonl").write_text("".join(json.dumps(each.to_json()) + "\n" for each in records))
+    return state
+
+
+def test_a_reconfiguration_is_told_across_the_four_managers(
+    elastic: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shown = explained(capsys, "--reconfiguration", 1, "--state", elastic)
+    assert shown.splitlines() == [
+        "reconfiguration 1: +1 replica, +1 node",
+        "22:13:20.000  operator manager of p.count proposes a replica of p.count on edge-2: "
+        "replica 0 is busy 83% of the time",
+        "22:13:20.000  application manager of p grants a replica of p.count on edge-2: "
+        "1 of 1 slot free there",
+        "22:13:50.000  region manager of edge proposes node edge-3 of 1 slot in edge: "
+        "4 slots free in edge, 5 wanted",
+        "22:13:50.000  infrastructure manager grants node edge-3 of 1 slot in edge: edge has 2 nodes",
+    ]
+
+
+def test_the_last_reconfigurations_are_shown_with_their_outcome(
+    elastic: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with (elastic / "elastic.jsonl").open("a") as file:
+        file.write('{"seen": {"now": 1.0, "nod')
+    assert explained(capsys, "--state", elastic).endswith(
+        "\n\n22:13:20.000  reconfiguration 1: +1 replica, +1 node\n"
+        "22:14:20.000  reconfiguration 2: refused: edge-2 has no free slot\n"
+    )
+
+
+def test_a_reconfiguration_that_is_not_kept_is_refused(
+    elastic: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said = refused(capsys, "--reconfiguration", 7, "--state", elastic)
+    assert said == "penstock: no reconfiguration 7 is kept, of: from 1 to 2\n"

@@ -1,4 +1,4 @@
-"""`penstock explain`: the scheduler's decisions with their reasons, and what held stages back."""
+"""`penstock explain`: decisions with their reasons, what held stages back, how replicas and nodes changed."""
 
 from __future__ import annotations
 
@@ -14,10 +14,12 @@ from penstock.cli.state_directory import DEFAULT, StateDirectory
 from penstock.errors import PenstockError
 from penstock.measure.held_back import what_held_back
 from penstock.measure.minutes import StageMinute, minute_of
+from penstock.plan.elastic.story import overview, story
 from penstock.scheduling.decisions import Decision, Grant, count, render
 
 REASONS_SHOWN = 3
 PLANS_SHOWN = 5
+RECONFIGURATIONS_SHOWN = 5
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -37,6 +39,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="HH:MM",
         help="what held the stages back in that minute, in UTC (default, for a STAGE: in the last one kept)",
     )
+    parser.add_argument(
+        "--reconfiguration",
+        type=_positive,
+        metavar="ID",
+        help="only what the managers of replicas and nodes had to do with that reconfiguration",
+    )
 
 
 def _positive(text: str) -> int:
@@ -53,6 +61,11 @@ def _clock(text: str) -> str:
 
 def run(args: argparse.Namespace) -> int:
     state = StateDirectory(args.state)
+    if args.reconfiguration is not None:
+        print(
+            story((each for look in state.elastic_looks() for each in look.decisions), args.reconfiguration)
+        )
+        return 0
     stages = _stages_meant(args.stage, state)
     minute = _minute(args.minute, state, stages) if args.stage or args.minute else ()
     last: deque[Decision] = deque(maxlen=args.n)
@@ -70,6 +83,7 @@ def run(args: argparse.Namespace) -> int:
         print()
         account.show()
     _show_plans(state, stages, minute if args.minute else ())
+    _show_reconfigurations(state)
     _show_causes(minute, stages)
     return 0
 
@@ -112,6 +126,15 @@ def _show_plans(state: StateDirectory, stages: set[str] | None, minute: tuple[St
         print()
     for each in plans[-PLANS_SHOWN:]:
         print(each.line(stages))
+
+
+def _show_reconfigurations(state: StateDirectory) -> None:
+    """The last changes of replicas and nodes; `--reconfiguration` tells more about one."""
+    lines = overview(
+        (each for look in state.elastic_looks() for each in look.decisions), RECONFIGURATIONS_SHOWN
+    )
+    if lines:
+        print("", *lines, sep="\n")
 
 
 def _show_causes(minute: tuple[StageMinute, ...], stages: set[str] | None) -> None:

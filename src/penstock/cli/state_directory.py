@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 from penstock.errors import PenstockError
 from penstock.measure.minutes import StageMinute
 from penstock.plan.changes import PlanChange
+from penstock.plan.elastic import ElasticError, Record
 from penstock.scheduling.decisions import Decision, DecisionError, decision_from_json
 
 DEFAULT = Path("penstock-state")
@@ -101,6 +102,10 @@ class StateDirectory:
         """The plans of batch sizes that were put in force, oldest first, as far as they are kept."""
         yield from self._kept("plans", PlanChange.from_json)
 
+    def elastic_looks(self) -> Iterator[Record]:
+        """What the managers of replicas and nodes saw and decided, oldest first, as far as it is kept."""
+        yield from self._kept("elastic", Record.from_json)
+
     def _kept(self, name: str, read: Callable[[Any], Kept]) -> Iterator[Kept]:
         for path in (self.path / f"{name}.1.jsonl", self.path / f"{name}.jsonl"):
             if not path.exists():
@@ -109,5 +114,5 @@ class StateDirectory:
                 for line in lines:
                     try:
                         yield read(json.loads(line))
-                    except (ValueError, TypeError, KeyError, AttributeError, DecisionError):
+                    except (ValueError, TypeError, KeyError, AttributeError, DecisionError, ElasticError):
                         continue

@@ -7,7 +7,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from penstock.plan.elastic.changes import AddReplica, Consolidate, Move, Proposal, Verdict
+from penstock.plan.elastic.changes import (
+    AddReplica,
+    Change,
+    Consolidate,
+    Move,
+    Proposal,
+    RemoveReplica,
+    Verdict,
+)
 from penstock.plan.elastic.global_policy import Judged, Memory, asked, granted, refused
 from penstock.plan.elastic.nodes import NO_PLACE, Node, Room
 from penstock.plan.elastic.observation import StageSeen
@@ -54,12 +62,21 @@ def _verdict(proposal: Proposal, room: Room, rules: Rules, taken: Mapping[str, s
     change = proposal.change
     why_not = rules.why_not(change, room)
     if not why_not:
-        return granted("nothing stands against it")
+        return granted(_why(change, room))
     if isinstance(change, AddReplica) and not change.node:
         return asked(f"{why_not}: the infrastructure manager is asked for one")
     if isinstance(change, AddReplica) and change.node in taken:
         return refused(f"{why_not}: {taken[change.node]} has just got it")
     return refused(why_not)
+
+
+def _why(change: Change, room: Room) -> str:
+    if isinstance(change, AddReplica):
+        node = room.nodes[change.node]
+        return f"{room.free(node)} of {node.slots} slot{'s' if node.slots > 1 else ''} free there"
+    if isinstance(change, RemoveReplica):
+        return f"{room.ledger.replicas(change.stage) - 1} of {change.stage} stay"
+    return "nothing stands against it"
 
 
 def give_up(view: ApplicationView, name: str) -> tuple[Consolidate, Verdict]:

@@ -104,10 +104,20 @@ class _Steps:
                     node = next((each for each in names if each not in self._room.nodes), "")
                     if node:
                         own.append(self._own(AddNode(node, name, kind.slots, kind.price), best))
-            judged = best.staying | self._done
-            going = [each.name for each in self._view.room.in_view(name) if each.name not in judged]
-            own.extend(self._own(ReleaseNode(node), best) for node in going)
+            own.extend(self._own(ReleaseNode(node), best) for node in self._going(name, best))
         return own
+
+    def _going(self, region: str, best: _Set) -> list[str]:
+        """Nodes that can go now: what is on them must fit on those that stay and are there."""
+        here = [node for node in self._view.room.in_view(region) if node.name not in self._done]
+        spare = sum(self._room.free(node) for node in here if node.name in best.staying)
+        going = []
+        for node in here:
+            used = self._room.ledger.used(node.name)
+            if node.name not in best.staying and used <= spare:
+                spare -= used
+                going.append(node.name)
+        return going
 
     def _own(self, change: AddNode | ReleaseNode, best: _Set) -> OwnChange:
         is_one = "is" if isinstance(change, AddNode) else "is not"

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from penstock.plan.elastic.changes import AddNode, Proposal, ReleaseNode, Wish
 from penstock.plan.elastic.global_policy import granted
 from penstock.plan.elastic.infrastructure_manager import InfrastructureView
 from penstock.plan.elastic.region_manager import RegionView
-from penstock.plan.elastic.round import Round
+from penstock.plan.elastic.round import Round, key_of
 from penstock.plan.elastic.settings import Region
 
 
@@ -27,26 +27,49 @@ def _look(round_: Round, region: Region) -> None:
         round_.homeless(region.name),
         round_.fresh_names(region.name),
         frozenset(round_.left_alone),
+        frozenset(_unmeasured(round_, region.name)),
     )
     wishes = round_.settings.region_policy.propose(view)
-    if not any(isinstance(wish.change, AddNode) for wish in wishes):
-        round_.open.pop(f"grow {region.name}", None)
-    wished = {wish.change.node for wish in wishes if isinstance(wish.change, ReleaseNode)}
-    for node in round_.room.in_view(region.name):
-        if node.name not in wished:
-            round_.open.pop(f"release {node.name}", None)
+    wished = {key_of(wish.change) for wish in wishes}
+    here = (node.name for node in round_.room.in_view(region.name))
+    for key in (*(f"grow {name}" for name in view.fresh_names), *(f"release {name}" for name in here)):
+        if key not in wished:
+            round_.open.pop(key, None)
+    causes = _Causes(round_)
     for wish in wishes:
-        round_.waiting.append(round_.propose("region", region.name, wish, _causes(round_, region.name, wish)))
+        round_.waiting.append(round_.propose("region", region.name, wish, causes.of(wish)))
 
 
-def _causes(round_: Round, region: str, wish: Wish) -> Sequence[int]:
-    """What took the slots that are short, or emptied the node."""
-    if isinstance(wish.change, AddNode):
-        asked = [each.reconfiguration for each in round_.requests if each.region == region]
-        return [*round_.took.get(region, ()), *asked]
-    if isinstance(wish.change, ReleaseNode) and wish.change.node in round_.emptied:
-        return [round_.emptied[wish.change.node]]
-    return ()
+def _unmeasured(round_: Round, region: str) -> Iterator[str]:
+    """Nodes in view that came, or whose replicas changed, less than a period ago."""
+    since = round_.now - round_.settings.periods.region_seconds + 1e-6
+    for node in round_.room.in_view(region):
+        stages = {replica.stage for replica in round_.room.ledger.on(node.name)}
+        if node.since > since or any(round_.changed_at.get(stage, 0.0) > since for stage in stages):
+            yield node.name
+
+
+class _Causes:
+    """What took the slots that are short, or gave those that are too many: one for each node in turn."""
+
+    def __init__(self, round_: Round):
+        self._nodes = round_.room.nodes
+        self._took, self._gave = dict(round_.took), dict(round_.gave)
+        for each in round_.requests:
+            self._took[each.region] = (*self._took.get(each.region, ()), each.reconfiguration)
+
+    def of(self, wish: Wish) -> Sequence[int]:
+        if isinstance(wish.change, AddNode):
+            return self._next(self._took, wish.change.region)
+        if isinstance(wish.change, ReleaseNode) and wish.change.node in self._nodes:
+            return self._next(self._gave, self._nodes[wish.change.node].region)
+        return ()
+
+    def _next(self, numbers: dict[str, tuple[int, ...]], region: str) -> Sequence[int]:
+        first, *others = numbers.get(region, ()) or (0,)
+        if others:
+            numbers[region] = tuple(others)
+        return (first,) if first else ()
 
 
 def run_infrastructure(round_: Round) -> None:
@@ -81,10 +104,9 @@ def _decide(round_: Round) -> None:
     judged = round_.settings.infrastructure.judge(mine, _view(round_), memory)
     for proposal, verdict in zip(mine, judged.verdicts, strict=True):
         round_.settle("infrastructure", "all", proposal, verdict)
+    causes = _Causes(round_)
     for own in judged.own:
-        region = own.wish.change.region if isinstance(own.wish.change, AddNode) else ""
-        causes = _causes(round_, region, own.wish)
-        proposal = round_.propose("infrastructure", "all", own.wish, causes)
+        proposal = round_.propose("infrastructure", "all", own.wish, causes.of(own.wish))
         round_.settle("infrastructure", "all", proposal, own.verdict)
     round_.memory["infrastructure"] = judged.memory
 
@@ -118,14 +140,14 @@ def _needed(round_: Round, region: str) -> int:
 
 def _grow_as_asked(round_: Round) -> None:
     """Slots that pipelines asked for, as far as none is there or on its way."""
+    causes = _Causes(round_)
     for region in round_.settings.regions:
         short = round_.homeless(region.name) - round_.room.free_slots(region.name)
         kind = region.smallest
         for name in round_.fresh_names(region.name)[: max(-(-short // kind.slots), 0)]:
-            asked = [each.reconfiguration for each in round_.requests if each.region == region.name]
             wish = Wish(
                 AddNode(name, region.name, kind.slots, kind.price),
                 f"{short} slot{'s are' if short > 1 else ' is'} asked for in {region.name} and none is free",
             )
-            proposal = round_.propose("infrastructure", "all", wish, asked)
+            proposal = round_.propose("infrastructure", "all", wish, causes.of(wish))
             round_.settle("infrastructure", "all", proposal, granted("pipelines wait for it"))

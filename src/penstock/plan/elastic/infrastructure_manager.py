@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from penstock.plan.elastic.changes import Proposal, ReleaseNode, Verdict
+from penstock.plan.elastic.changes import AddNode, Change, Proposal, ReleaseNode, Verdict
 from penstock.plan.elastic.global_policy import Judged, Memory, asked, granted, refused
 from penstock.plan.elastic.nodes import Room
 from penstock.plan.elastic.rules import Rules, applied
@@ -56,11 +56,18 @@ def verdict_on(proposal: Proposal, room: Room, view: InfrastructureView) -> Verd
     change = proposal.change
     why_not = view.rules.why_not(change, room)
     if not why_not:
-        return granted("nothing stands against it")
+        return granted(_why(change, room, view))
     node = room.nodes.get(change.node) if isinstance(change, ReleaseNode) else None
     if node is not None and node.phase == "up":
         return _asked_of(node.name, room, view.owners)
     return refused(why_not)
+
+
+def _why(change: Change, room: Room, view: InfrastructureView) -> str:
+    if isinstance(change, AddNode):
+        count = sum(node.region == change.region for node in room.nodes.values())
+        return f"{change.region} has {count} nodes, at most {view.rules.regions[change.region].most_nodes}"
+    return "nothing is on it" if isinstance(change, ReleaseNode) else "nothing stands against it"
 
 
 def _asked_of(node: str, room: Room, owners: Mapping[str, str]) -> Verdict:

@@ -22,12 +22,14 @@ class QueueingPlan:
     """The fewest replicas with which E[T] stays within the pipeline's target (DRS, problem 8).
 
     Growth is planned for ahead: `ahead_seconds` for replicas, `nodes_ahead_seconds` for the slots that the
-    infrastructure manager is told of. Replicas are given up when they have been too many for `calm_seconds`.
+    infrastructure manager is told of. What meets the target stays, until for `calm_seconds` fewer would have
+    met it at rates higher by `margin`: so noise changes nothing.
     """
 
     ahead_seconds: float = 60.0
     nodes_ahead_seconds: float = 120.0
     calm_seconds: float = 120.0
+    margin: float = 0.1
     headroom: float = 0.1
     """Of the target, what is left for chance."""
     slack: float = 1.3
@@ -36,23 +38,25 @@ class QueueingPlan:
     """Of a replica's time; where no number of replicas meets the target, it is all that is planned for."""
 
     def judge(self, proposals: Sequence[Proposal], view: ApplicationView, memory: Memory) -> Judged:
-        missing = [
-            stage.name for stage in view.pipeline.stages if stage.elastic and not _known(stage.name, view)
-        ]
-        if missing:
-            why = refused(f"no plan yet: nothing is known of {missing[0]}")
-            return Judged(tuple(why for _ in proposals), memory=memory)
+        if unknown := _unknown(view):
+            return Judged(tuple(refused(f"no plan: {unknown}") for _ in proposals), memory=memory)
         growth, memory = self._growth(view, memory)
-        plan = self._plan(view, growth, self.ahead_seconds)
-        later = self._plan(view, growth, self.nodes_ahead_seconds)
-        wanted: dict[str, int] = {}
-        for name, slots in plan.slots.items():
-            recent = Recent.of(memory, f"wanted {name}", self.calm_seconds).add(view.now, slots)
-            memory = {**memory, f"wanted {name}": recent.pairs}
-            have = view.room.ledger.replicas(name)
-            # Before it has looked for so long, what there is may be there for a reason.
-            calm = view.now - recent.pairs[0] >= self.calm_seconds - 1e-6
-            wanted[name] = max(slots, min(have, recent.most if calm else have))
+        planned = {
+            ahead: self._plan(self._network(view, growth, ahead), view)
+            for ahead in (self.ahead_seconds, self.nodes_ahead_seconds)
+        }
+        soon, later = planned[self.ahead_seconds], planned[self.nodes_ahead_seconds]
+        roomy = self._plan(self._network(view, growth, self.ahead_seconds, 1.0 + self.margin), view)
+        recent = Recent.of(memory, "wanted", self.calm_seconds).add(view.now, roomy.total)
+        memory = {**memory, "wanted": recent.pairs}
+        have = {name: view.room.ledger.replicas(name) for name in soon.slots}
+        network = self._network(view, growth, self.ahead_seconds)
+        if network.sojourn_seconds(have) > self._aim(view, network) and have != soon.slots:
+            plan, wanted = soon, {name: max(slots, soon.slots[name]) for name, slots in have.items()}
+        elif recent.calm(view.now) and recent.most < sum(have.values()):
+            plan, wanted = roomy, dict(roomy.slots)
+        else:
+            plan, wanted = judge(network, have), have
         steps = _Steps(view, wanted, plan)
         verdicts = tuple(steps.verdict(proposal) for proposal in proposals)
         return Judged(verdicts, tuple(steps.rest()), memory, _needs(view, wanted, later.slots))
@@ -72,16 +76,23 @@ class QueueingPlan:
             kept[f"rate {stage.name}"] = (view.now, rate, trend)
         return growth, kept
 
-    def _plan(self, view: ApplicationView, growth: Mapping[str, float], ahead: float) -> SlotPlan:
+    def _network(
+        self, view: ApplicationView, growth: Mapping[str, float], ahead: float, times: float = 1.0
+    ) -> Network:
         stages = []
         for stage in view.pipeline.stages:
             if stage.elastic:
                 seen = view.seen[stage.name]
-                rate = seen.rows_per_second + growth[stage.name] * ahead
+                rate = times * (seen.rows_per_second + growth[stage.name] * ahead)
                 stages.append(NetworkStage(stage.name, seen.model(rate), seen.weight))
-        network = Network(tuple(stages))
+        return Network(tuple(stages))
+
+    def _aim(self, view: ApplicationView, network: Network) -> float:
         target = view.pipeline.target_seconds
-        seconds = self.slack * network.floor_seconds if target == inf else target * (1.0 - self.headroom)
+        return self.slack * network.floor_seconds if target == inf else target * (1.0 - self.headroom)
+
+    def _plan(self, network: Network, view: ApplicationView) -> SlotPlan:
+        seconds = self._aim(view, network)
         try:
             plan = min_processors(network, seconds, MOST_SLOTS)
         except TargetOutOfReachError as error:
@@ -149,8 +160,13 @@ class _Steps:
         return OwnChange(wish, refused(why_not))
 
 
-def _known(stage: str, view: ApplicationView) -> bool:
-    return stage in view.seen and view.seen[stage].known
+def _unknown(view: ApplicationView) -> str:
+    """Why no plan can be made yet; "" if one can."""
+    elastic = [stage.name for stage in view.pipeline.stages if stage.elastic]
+    if not elastic:
+        return f"{view.pipeline.name} has no stage whose replicas may change"
+    missing = [name for name in elastic if name not in view.seen or not view.seen[name].known]
+    return f"nothing is known of {missing[0]} yet" if missing else ""
 
 
 def _needs(view: ApplicationView, wanted: Mapping[str, int], later: Mapping[str, int]) -> dict[str, int]:

@@ -27,6 +27,10 @@ class Recent:
         kept = [pair for pair in self._both() if pair[0] > now - self.calm_seconds - 1e-6]
         return Recent(tuple(x for pair in (*kept, (now, float(need))) for x in pair), self.calm_seconds)
 
+    def calm(self, now: float) -> bool:
+        """Whether it was looked at for so long; before that, what there is may be there for a reason."""
+        return bool(self.pairs) and now - self.pairs[0] >= self.calm_seconds - 1e-6
+
     @property
     def most(self) -> int:
         return int(max((need for _, need in self._both()), default=0.0))

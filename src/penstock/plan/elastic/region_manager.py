@@ -22,6 +22,8 @@ class RegionView:
     """Names for new nodes, more than enough."""
     left_alone: frozenset[str] = frozenset()
     """Nodes whose scale-in was cancelled lately."""
+    unmeasured: frozenset[str] = frozenset()
+    """Nodes that have not been what they are for a whole period: that they do little says nothing yet."""
 
 
 class RegionPolicy(Protocol):
@@ -59,7 +61,13 @@ def _fewer(view: RegionView, free: int) -> list[Wish]:
     region, room = view.region, view.room
     nodes = [node for node in room.in_view(region.name) if node.name not in view.left_alone]
     empty = [node for node in nodes if not room.ledger.used(node.name)]
-    idle = [node for node in nodes if room.ledger.used(node.name) and node.busy_share <= region.low_share]
+    idle = [
+        node
+        for node in nodes
+        if room.ledger.used(node.name)
+        and node.busy_share <= region.low_share
+        and node.name not in view.unmeasured
+    ]
     wishes = []
     for node in (*sorted(empty, key=lambda each: (-each.slots, each.name)), *sorted(idle, key=room.use)):
         if free - node.slots < region.reserve_slots:

@@ -49,7 +49,7 @@ class Round:
         self.waiting, self.requests = list(state.waiting), list(state.requests)
         self.scale_ins, self.open = dict(state.scale_ins), dict(state.open)
         self.memory, self.needs = dict(state.memory), dict(state.needs)
-        self.took, self.emptied = dict(state.took), dict(state.emptied)
+        self.took, self.gave = dict(state.took), dict(state.gave)
         self.left_alone = {name: until for name, until in state.left_alone.items() if until > self.now}
         self.changed_at, self.named = dict(state.changed_at), dict(state.named)
         self.decisions: list[Decision] = []
@@ -70,7 +70,7 @@ class Round:
             needs=self.needs,
             open=self.open,
             took=self.took,
-            emptied=self.emptied,
+            gave=self.gave,
             left_alone=self.left_alone,
             changed_at=self.changed_at,
             named=self.named,
@@ -125,18 +125,18 @@ class Round:
 
     def make(self, number: int, change: Change) -> None:
         """The change is made, and is an action."""
-        before, self.room = self.room, applied(change, self.room, self.now)
+        self.room = applied(change, self.room, self.now)
         self.actions.append(Action(number, change))
         if isinstance(change, AddReplica):
             self.changed_at[change.stage] = self.now
-            self._takes(change.node, number)
+            self._count(self.took, change.node, number)
+            self._spend(change.node)
         elif isinstance(change, RemoveReplica):
             self.changed_at[change.stage] = self.now
-            self._leaves(change.node, number)
-        elif isinstance(change, Consolidate):
+            self._count(self.gave, change.node, number)
+        elif isinstance(change, Consolidate) and not change.node:
             for move in change.moves:
-                self._leaves(before.ledger.places[move.stage][move.index], number)
-                self._takes(move.node, number)
+                self._count(self.took, move.node, number)
         elif isinstance(change, AddNode):
             self.open[f"node {change.node}"] = number
             number_of = change.node.rpartition("-")[2]
@@ -144,7 +144,7 @@ class Round:
             self.named[change.region] = max(named, self.named.get(change.region, 0))
         elif isinstance(change, ReleaseNode):
             self.open[f"node {change.node}"] = number
-            self.emptied.pop(change.node, None)
+            self._spend(change.node, number)
 
     def fresh_names(self, region: str) -> tuple[str, ...]:
         """Names for nodes that nobody ever had here: as many as the region may have more, and one."""
@@ -188,14 +188,18 @@ class Round:
             scale_in, waiting=waiting, refusal=scale_in.refusal or refusal
         )
 
-    def _takes(self, node: str, number: int) -> None:
-        region = self.room.nodes[node].region
-        self.took[region] = (*self.took.get(region, ()), number)
-        self.emptied.pop(node, None)
+    def _count(self, counts: dict[str, tuple[int, ...]], node: str, number: int) -> None:
+        if node in self.room.nodes:
+            region = self.room.nodes[node].region
+            counts[region] = (*counts.get(region, ()), number)
 
-    def _leaves(self, node: str, number: int) -> None:
-        if node in self.room.nodes and not self.room.ledger.used(node):
-            self.emptied[node] = number
+    def _spend(self, node: str, number: int = 0) -> None:
+        """A slot that was given back is taken again, or its node goes."""
+        region = self.room.nodes[node].region
+        gave = list(self.gave.get(region, ()))
+        if number in gave or (gave and not number):
+            gave.remove(number or gave[-1])
+            self.gave[region] = tuple(gave)
 
 
 def key_of(change: Change) -> str:
@@ -205,7 +209,7 @@ def key_of(change: Change) -> str:
     if isinstance(change, RemoveReplica):
         return f"fewer {change.stage}"
     if isinstance(change, AddNode):
-        return f"grow {change.region}"
+        return f"grow {change.node}"
     if isinstance(change, Consolidate):
         return f"place {change.pipeline} off {change.node}"
     return f"release {change.node}"

@@ -63,7 +63,6 @@ def _forget(round_: Round, node: Node, reason: str) -> None:
     nodes = {name: each for name, each in round_.room.nodes.items() if name != node.name}
     round_.room = Room(nodes, round_.room.ledger.lost(node.name))
     round_.scale_ins.pop(node.name, None)
-    round_.emptied.pop(node.name, None)
 
 
 def _adopt(round_: Round, seen: NodeSeen) -> None:

@@ -53,8 +53,8 @@ class ElasticState:
     """Reconfigurations that are not done, by what they are for."""
     took: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     """By region, reconfigurations that took slots since the infrastructure manager looked."""
-    emptied: Mapping[str, int] = field(default_factory=dict)
-    """By node, the reconfiguration that took its last replica away."""
+    gave: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    """By region, reconfigurations that gave slots back which neither a replica took nor a node left with."""
     left_alone: Mapping[str, float] = field(default_factory=dict)
     """Nodes whose scale-in was cancelled, and until when it is not tried again."""
     changed_at: Mapping[str, float] = field(default_factory=dict)

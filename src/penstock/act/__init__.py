@@ -1,0 +1,8 @@
+"""Acting on what was planned: the last step of the control loop. Imports no Spark."""
+
+from penstock.act.actuator import Actuator, Stages
+from penstock.act.cluster import ClusterNode, Nodes, ReplicaUse
+from penstock.act.loop import ElasticLoop
+from penstock.act.use_meter import UseMeter
+
+__all__ = ["Actuator", "ClusterNode", "ElasticLoop", "Nodes", "ReplicaUse", "Stages", "UseMeter"]

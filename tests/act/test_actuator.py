@@ -1,0 +1,155 @@
+"""Actions end in a cluster's calls and in slots of stages, by names that both sides understand."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from penstock.act import Actuator, ElasticLoop, UseMeter
+from penstock.errors import PenstockError
+from penstock.plan.elastic import (
+    Action,
+    AddNode,
+    AddReplica,
+    Consolidate,
+    Elasticity,
+    ElasticState,
+    HideNode,
+    Ledger,
+    ManagedPipeline,
+    ManagedStage,
+    Move,
+    Observation,
+    Periods,
+    Record,
+    Region,
+    ReleaseNode,
+    RemoveReplica,
+    ShowNode,
+    StageSeen,
+    replay,
+)
+
+
+@dataclass(frozen=True)
+class Worker:
+    name: str
+    region: str
+    cores: int
+    state: str = "up"
+
+
+@dataclass(frozen=True)
+class Used:
+    stage: str
+    replica: int
+    node: str
+    cpu_seconds: float
+    run_seconds: float
+
+
+@dataclass
+class SmallCluster:
+    """Workers by number, which are up at once."""
+
+    workers: dict[str, Worker] = field(default_factory=dict)
+    uses: list[Used] = field(default_factory=list)
+    calls: list[str] = field(default_factory=list)
+    slots: dict[str, int] = field(default_factory=dict)
+
+    def nodes(self) -> tuple[Worker, ...]:
+        return tuple(self.workers.values())
+
+    def use(self) -> tuple[Used, ...]:
+        return tuple(self.uses)
+
+    def start(self, cores: int, region: str) -> str:
+        name = f"worker-{len(self.workers)}"
+        self.workers[name] = Worker(name, region, cores)
+        return name
+
+    def hide(self, name: str) -> None:
+        self.calls.append(f"hide {name}")
+
+    def show(self, name: str) -> None:
+        self.calls.append(f"show {name}")
+
+    def release(self, name: str) -> None:
+        if name not in self.workers:
+            raise PenstockError(f"there is no {name}")
+        del self.workers[name]
+        self.calls.append(f"release {name}")
+
+    def set_slots(self, stage: str, slots: int) -> None:
+        self.slots[stage] = slots
+
+
+def test_nodes_are_called_by_the_names_the_cluster_gave_them() -> None:
+    cluster = SmallCluster()
+    actuator = Actuator(cluster, cluster)
+    changes = (AddNode("edge-7", "edge", 2), HideNode("edge-7"), ShowNode("edge-7"), HideNode("old"))
+    assert actuator.apply([Action(1, change) for change in changes], ElasticState()) == []
+    assert cluster.nodes() == (Worker("worker-0", "edge", 2),)
+    assert cluster.calls == ["hide worker-0", "show worker-0", "hide old"]
+    assert [actuator.name_of(node) for node in cluster.nodes()] == ["edge-7"]
+
+
+def test_a_stage_gets_the_slots_of_the_ledger_once_whatever_was_done_to_it() -> None:
+    cluster = SmallCluster()
+    state = ElasticState(ledger=Ledger({"p.s": ("a", "b", "c")}))
+    changes = (AddReplica("p.s", "b"), AddReplica("p.s", "c"), RemoveReplica("p.s", 0, "d"))
+    Actuator(cluster, cluster).apply([Action(1, change) for change in changes], state)
+    assert cluster.slots == {"p.s": 3}
+
+
+def test_what_fails_is_told_and_the_rest_is_done() -> None:
+    cluster = SmallCluster({"a": Worker("a", "edge", 1)})
+    changes = (ReleaseNode("none"), Consolidate("a", "p", (Move("p.s", 0, "b"),)), ReleaseNode("a"))
+    failed = Actuator(cluster, cluster).apply([Action(4, change) for change in changes], ElasticState())
+    assert failed == ["reconfiguration 4, none decommissioned: there is no none"]
+    assert cluster.calls == ["release a"]
+
+
+def test_use_since_the_last_look_becomes_shares() -> None:
+    nodes = (Worker("a", "edge", 2), Worker("b", "edge", 1), Worker("c", "edge", 1, "starting"))
+    stages = {"p.s": StageSeen((0.0, 0.0), rows_per_second=9.0)}
+    meter = UseMeter()
+    first = meter.look(100.0, nodes, [Used("p.s", 0, "a", 50.0, 60.0)], stages)
+    assert first.stages["p.s"].shares == (0.0, 0.0)
+    uses = [Used("p.s", 0, "a", 53.0, 70.0), Used("p.s", 0, "b", 2.0, 2.0), Used("p.s", 1, "a", 4.0, 9.0)]
+    then = meter.look(110.0, nodes, [*uses, Used("p.s", 7, "b", 1.0, 1.0)], stages)
+    assert then.stages["p.s"].shares == (0.5, 0.4)
+    assert then.stages["p.s"].rows_per_second == 9.0
+    assert [(node.name, node.busy_share) for node in then.nodes] == [("a", 0.35), ("b", 0.3)]
+
+
+def test_time_in_tasks_counts_where_it_is_asked_for() -> None:
+    meter, stages = UseMeter("run"), {"p.s": StageSeen((0.0,))}
+    meter.look(0.0, (), [], stages)
+    assert meter.look(10.0, (), [Used("p.s", 0, "a", 1.0, 8.0)], stages).stages["p.s"].shares == (0.8,)
+
+
+def test_an_executor_that_was_replaced_counts_from_nothing() -> None:
+    meter, stages = UseMeter(), {"p.s": StageSeen((0.0,))}
+    meter.look(0.0, (), [Used("p.s", 0, "a", 900.0, 900.0)], stages)
+    assert meter.look(10.0, (), [Used("p.s", 0, "a", 3.0, 3.0)], stages).stages["p.s"].shares == (0.3,)
+
+
+def test_the_loop_looks_when_a_manager_is_due_and_keeps_what_can_be_replayed() -> None:
+    cluster, kept = SmallCluster(), list[Record]()
+    elasticity = Elasticity(
+        (ManagedPipeline("p", (ManagedStage("p.s"),)),),
+        (Region("edge", reserve_slots=1),),
+        Periods().scaled(0.1),
+    )
+    actuator, meter = Actuator(cluster, cluster), UseMeter()
+
+    def observe(now: float) -> Observation:
+        stages = {name: StageSeen((0.0,) * slots) for name, slots in cluster.slots.items()}
+        return meter.look(now, cluster.nodes(), cluster.use(), stages, actuator.name_of)
+
+    loop = ElasticLoop(elasticity, observe, actuator, kept.append)
+    looked = [now for now in range(60) if loop.look(float(now)) is not None]
+    assert looked == list(range(0, 60, 3))
+    assert [actuator.name_of(node) for node in cluster.nodes()] == ["edge-1", "edge-2"]
+    assert dict(loop.state.ledger.places) == {"p.s": ("edge-1",)}
+    assert replay(elasticity, kept) == tuple(each for record in kept for each in record.decisions)

@@ -1,0 +1,34 @@
+"""The log is enough to make every decision again."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+from tests.plan.elastic.plant import Run
+from tests.plan.elastic.ramp import SECONDS, model_based, paper
+
+from penstock.plan.elastic import ElasticError, Record, Thresholds, replay
+from penstock.plan.elastic.changes import change_from_json
+
+
+@pytest.mark.parametrize("run", [paper(), model_based(0.004)], ids=["paper", "model-based"])
+def test_a_log_that_was_written_down_leads_to_the_same_decisions(run: Run) -> None:
+    run.go(SECONDS)
+    lines = [json.dumps(record.to_json()) for record in run.log]
+    log = [Record.from_json(json.loads(line)) for line in lines]
+    assert log == run.log
+    assert replay(run.elasticity, log) == run.decisions
+    assert len(run.decisions) > 30
+
+
+def test_other_settings_lead_to_other_decisions() -> None:
+    run = paper().go(SECONDS)
+    eager = replace(run.elasticity, operators=Thresholds(out_share=0.5))
+    assert replay(eager, run.log) != run.decisions
+
+
+def test_a_change_that_is_not_known_is_refused() -> None:
+    with pytest.raises(ElasticError, match=r"a stored change must be one of AddReplica, .*, got 'Explode'"):
+        change_from_json({"change": "Explode"})
