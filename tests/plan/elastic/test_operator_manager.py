@@ -34,7 +34,7 @@ def test_the_thresholds_are_those_of_the_paper() -> None:
 
 
 def test_any_replica_over_the_threshold_asks_for_another() -> None:
-    wish = PAPER.propose(look((0.1, 0.71)))
+    wish = PAPER.propose(look((0.5, 0.71)))
     assert isinstance(wish, Wish)
     assert isinstance(wish.change, AddReplica)
     assert wish.change.node in ("n2", "n3")
@@ -86,6 +86,13 @@ def test_one_goes_if_the_others_would_stay_well_below_the_threshold(
 ) -> None:
     wish = PAPER.propose(look(shares))
     assert (isinstance(wish, Wish) and isinstance(wish.change, RemoveReplica)) == goes
+
+
+def test_rows_that_are_not_spread_evenly_bring_no_replicas_without_end() -> None:
+    assert PAPER.propose(look((0.9, 0.05, 0.05))) == Hold(
+        "replica 0 is busy 90% of the time, more than 70%, but 2 replicas would be busy 50% of the time, less "
+        "than 52.5%: its rows are not spread evenly, which no replica helps"
+    )
 
 
 def test_the_one_that_goes_is_drawn_of_the_two_busiest() -> None:

@@ -35,6 +35,8 @@ class OperatorPolicy(Protocol):
 class Thresholds:
     """One more where any replica is too busy, one less where the others could do the work: E2DF, section 4.2.
 
+    Where both hold at once, neither is right.
+
     >>> Thresholds().reason_for_more((0.4, 0.83))
     'replica 1 is busy 83% of the time, more than 70%'
     >>> Thresholds().reason_for_fewer((0.3, 0.3, 0.3))
@@ -55,13 +57,16 @@ class Thresholds:
 
     def propose(self, view: OperatorView) -> Wish | Hold:
         stage, count = view.stage, len(view.shares)
-        if more := self.reason_for_more(view.shares):
+        more, fewer = self.reason_for_more(view.shares), self.reason_for_fewer(view.shares)
+        if more and fewer:
+            return Hold(f"{more}, but {fewer}: its rows are not spread evenly, which no replica helps")
+        if more:
             if count >= stage.most_replicas:
                 return Hold(f"{more}, but {stage.name} has its most replicas, {count}")
             node = least_used(view.room.with_slot(view.region), view.room, stage.name)
             where = f"{node.name} is the least used node" if node else f"no node of {view.region} has a slot"
             return Wish(AddReplica(stage.name, node.name if node else ""), f"{more}; {where}")
-        if fewer := self.reason_for_fewer(view.shares):
+        if fewer:
             busiest = sorted(range(count), key=lambda index: -view.shares[index])[:2]
             index = view.chance.choice(busiest)
             node_name = view.room.ledger.places[stage.name][index]
