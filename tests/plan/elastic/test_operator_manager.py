@@ -90,8 +90,8 @@ def test_one_goes_if_the_others_would_stay_well_below_the_threshold(
 
 def test_rows_that_are_not_spread_evenly_bring_no_replicas_without_end() -> None:
     assert PAPER.propose(look((0.9, 0.05, 0.05))) == Hold(
-        "replica 0 is busy 90% of the time, more than 70%, but 2 replicas would be busy 50% of the time, less "
-        "than 52.5%: its rows are not spread evenly, which no replica helps"
+        "replica 0 is busy 90% of the time, more than 70%, but 2 replicas would be busy 50% of the time, "
+        "less than 52.5%: its rows are not spread evenly, which no replica helps"
     )
 
 

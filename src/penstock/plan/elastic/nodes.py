@@ -81,12 +81,7 @@ class Ledger:
 
     def on(self, node: str) -> tuple[Replica, ...]:
         """What counts on a node; with `NO_PLACE`, what has none."""
-        return tuple(
-            Replica(stage, index)
-            for stage, nodes in self.places.items()
-            for index, name in enumerate(nodes)
-            if name == node
-        )
+        return tuple(self._on.get(node, ()))
 
     def add(self, stage: str, node: str) -> Ledger:
         return self._with(stage, (*self.places.get(stage, ()), node))
@@ -120,6 +115,14 @@ class Ledger:
     @cached_property
     def _used(self) -> Counter[str]:
         return Counter(name for nodes in self.places.values() for name in nodes)
+
+    @cached_property
+    def _on(self) -> dict[str, list[Replica]]:
+        there: dict[str, list[Replica]] = {}
+        for stage, nodes in self.places.items():
+            for index, name in enumerate(nodes):
+                there.setdefault(name, []).append(Replica(stage, index))
+        return there
 
 
 @dataclass(frozen=True)

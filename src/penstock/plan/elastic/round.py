@@ -32,7 +32,7 @@ from penstock.plan.elastic.state import ElasticState, ScaleIn, SlotRequest
 if TYPE_CHECKING:
     from penstock.plan.elastic.elasticity import Elasticity
 
-MOST_NAMES = 256
+MOST_NAMES = 64
 """Nodes of a region that may be added at one look."""
 Kind = Literal["proposed", "granted", "refused", "asked", "cancelled", "seen"]
 
