@@ -49,12 +49,13 @@ class Used:
 
 @dataclass
 class SmallCluster:
-    """Workers by number, which are up at once."""
+    """Workers that are up at once."""
 
     workers: dict[str, Worker] = field(default_factory=dict)
     uses: list[Used] = field(default_factory=list)
     calls: list[str] = field(default_factory=list)
     slots: dict[str, int] = field(default_factory=dict)
+    names_itself: bool = False
 
     def nodes(self) -> tuple[Worker, ...]:
         return tuple(self.workers.values())
@@ -62,10 +63,11 @@ class SmallCluster:
     def use(self) -> tuple[Used, ...]:
         return tuple(self.uses)
 
-    def start(self, cores: int, region: str) -> str:
-        name = f"worker-{len(self.workers)}"
+    def start(self, cores: int, region: str, name: str = "") -> str:
+        awaited = f"awaited-{len(self.workers)}" if self.names_itself else name
+        name = f"executor-{len(self.workers)}" if self.names_itself else name
         self.workers[name] = Worker(name, region, cores)
-        return name
+        return awaited
 
     def hide(self, name: str) -> None:
         self.calls.append(f"hide {name}")
@@ -83,14 +85,26 @@ class SmallCluster:
         self.slots[stage] = slots
 
 
-def test_nodes_are_called_by_the_names_the_cluster_gave_them() -> None:
+def test_nodes_have_the_names_that_managers_gave_them() -> None:
     cluster = SmallCluster()
     actuator = Actuator(cluster, cluster)
     changes = (AddNode("edge-7", "edge", 2), HideNode("edge-7"), ShowNode("edge-7"), HideNode("old"))
     assert actuator.apply([Action(1, change) for change in changes], ElasticState()) == []
-    assert cluster.nodes() == (Worker("worker-0", "edge", 2),)
-    assert cluster.calls == ["hide worker-0", "show worker-0", "hide old"]
+    assert cluster.nodes() == (Worker("edge-7", "edge", 2),)
+    assert cluster.calls == ["hide edge-7", "show edge-7", "hide old"]
     assert [actuator.name_of(node) for node in cluster.nodes()] == ["edge-7"]
+
+
+def test_where_a_cluster_gives_names_itself_both_are_kept() -> None:
+    cluster = SmallCluster({"old": Worker("old", "edge", 2)}, names_itself=True)
+    actuator = Actuator(cluster, cluster)
+    assert [actuator.name_of(node) for node in cluster.nodes()] == ["old"]
+    changes = (AddNode("edge-7", "edge", 2), AddNode("edge-8", "edge", 2))
+    actuator.apply([Action(1, change) for change in changes], ElasticState())
+    for _ in range(2):
+        assert [actuator.name_of(node) for node in cluster.nodes()] == ["old", "edge-7", "edge-8"]
+    actuator.apply([Action(2, ReleaseNode("edge-7"))], ElasticState())
+    assert cluster.calls == ["release executor-1"]
 
 
 def test_a_stage_gets_the_slots_of_the_ledger_once_whatever_was_done_to_it() -> None:

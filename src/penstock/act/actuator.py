@@ -30,12 +30,15 @@ class Stages(Protocol):
 
 
 class Actuator:
-    """Managers name nodes before they are there; the names the cluster gives them are kept beside theirs."""
+    """Managers name nodes before they are there. Where a cluster gives names itself, both are kept: a node
+    that comes unannounced is the first one still awaited of that region and size."""
 
     def __init__(self, nodes: Nodes, stages: Stages):
         self._nodes, self._stages = nodes, stages
         self._theirs: dict[str, str] = {}
         """By the managers' name, the cluster's."""
+        self._awaited: dict[str, AddNode] = {}
+        self._met: set[str] = set()
 
     def apply(self, actions: Iterable[Action], state: ElasticState) -> list[str]:
         """Does them in order; what failed is told and left to the next look, where it is seen."""
@@ -60,12 +63,22 @@ class Actuator:
 
     def name_of(self, node: ClusterNode) -> str:
         """The managers' name of a node of the cluster."""
-        return next((ours for ours, theirs in self._theirs.items() if theirs == node.name), node.name)
+        ours = {theirs: name for name, theirs in self._theirs.items()}
+        if node.name not in ours and node.name not in self._met and node.state != "starting":
+            self._met.add(node.name)
+            for name, change in self._awaited.items():
+                if (change.region, change.slots) == (node.region, node.cores):
+                    self._theirs[name] = node.name
+                    del self._awaited[name]
+                    return name
+        return ours.get(node.name, node.name)
 
     def _do(self, action: Action) -> None:
         change = action.change
         if isinstance(change, AddNode):
-            self._theirs[change.node] = self._nodes.start(change.slots, change.region)
+            self._theirs[change.node] = self._nodes.start(change.slots, change.region, change.node)
+            if self._theirs[change.node] != change.node:
+                self._awaited[change.node] = change
         elif isinstance(change, HideNode):
             self._nodes.hide(self._known(change.node))
         elif isinstance(change, ShowNode):

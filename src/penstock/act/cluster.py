@@ -52,8 +52,8 @@ class Nodes(Protocol):
 
     def use(self) -> Sequence[ReplicaUse]: ...
 
-    def start(self, cores: int, region: str) -> str:
-        """The name of the node that will come."""
+    def start(self, cores: int, region: str, name: str = "") -> str:
+        """The name that the node will have: `name`, unless the cluster gives names itself."""
         ...
 
     def hide(self, name: str) -> None:
