@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
-from penstock.act import Actuator, ElasticLoop, UseMeter
+import pytest
+
+from penstock.act import Actuator, ElasticLoop, UseMeter, stage_seen
 from penstock.errors import PenstockError
+from penstock.measure.profiles import StageProfile
+from penstock.measure.stage_meter import StageMeter
 from penstock.plan.elastic import (
     Action,
     AddNode,
@@ -81,8 +86,9 @@ class SmallCluster:
         del self.workers[name]
         self.calls.append(f"release {name}")
 
-    def set_slots(self, stage: str, slots: int) -> None:
-        self.slots[stage] = slots
+    def set_slots(self, slots: Mapping[str, int], reason: str = "") -> None:
+        self.slots.update(slots)
+        self.calls.append(reason)
 
 
 def test_nodes_have_the_names_that_managers_gave_them() -> None:
@@ -112,7 +118,16 @@ def test_a_stage_gets_the_slots_of_the_ledger_once_whatever_was_done_to_it() -> 
     state = ElasticState(ledger=Ledger({"p.s": ("a", "b", "c")}))
     changes = (AddReplica("p.s", "b"), AddReplica("p.s", "c"), RemoveReplica("p.s", 0, "d"))
     Actuator(cluster, cluster).apply([Action(1, change) for change in changes], state)
-    assert cluster.slots == {"p.s": 3}
+    assert (cluster.slots, cluster.calls) == ({"p.s": 3}, ["reconfiguration 1"])
+
+
+def test_a_node_goes_after_the_slots_it_was_for() -> None:
+    cluster = SmallCluster({"a": Worker("a", "edge", 1)})
+    state = ElasticState(ledger=Ledger({"p.s": ("b",)}))
+    changes = (ReleaseNode("a"), RemoveReplica("p.s", 0, "a"), AddNode("c", "edge", 1))
+    Actuator(cluster, cluster).apply([Action(2, change) for change in changes], state)
+    assert cluster.calls == ["reconfiguration 2", "release a"]
+    assert list(cluster.workers) == ["c"]
 
 
 def test_what_fails_is_told_and_the_rest_is_done() -> None:
@@ -125,14 +140,15 @@ def test_what_fails_is_told_and_the_rest_is_done() -> None:
 
 def test_use_since_the_last_look_becomes_shares() -> None:
     nodes = (Worker("a", "edge", 2), Worker("b", "edge", 1), Worker("c", "edge", 1, "starting"))
-    stages = {"p.s": StageSeen((0.0, 0.0), rows_per_second=9.0)}
+    stages = {"p.s": StageSeen((0.1, 0.1), rows_per_second=9.0), "p.small": StageSeen((0.2,))}
     meter = UseMeter()
     first = meter.look(100.0, nodes, [Used("p.s", 0, "a", 50.0, 60.0)], stages)
-    assert first.stages["p.s"].shares == (0.0, 0.0)
+    assert first.stages["p.s"].shares == (0.1, 0.1)
     uses = [Used("p.s", 0, "a", 53.0, 70.0), Used("p.s", 0, "b", 2.0, 2.0), Used("p.s", 1, "a", 4.0, 9.0)]
     then = meter.look(110.0, nodes, [*uses, Used("p.s", 7, "b", 1.0, 1.0)], stages)
     assert then.stages["p.s"].shares == (0.5, 0.4)
     assert then.stages["p.s"].rows_per_second == 9.0
+    assert then.stages["p.small"].shares == (0.2,)
     assert [(node.name, node.busy_share) for node in then.nodes] == [("a", 0.35), ("b", 0.3)]
 
 
@@ -167,3 +183,14 @@ def test_the_loop_looks_when_a_manager_is_due_and_keeps_what_can_be_replayed() -
     assert [actuator.name_of(node) for node in cluster.nodes()] == ["edge-1", "edge-2"]
     assert dict(loop.state.ledger.places) == {"p.s": ("edge-1",)}
     assert replay(elasticity, kept) == tuple(each for record in kept for each in record.decisions)
+
+
+def test_a_stage_is_seen_by_its_figures_and_its_costs() -> None:
+    figures = replace(StageMeter(0.0).figures(60.0), slot_seconds=90.0, arrival_rows_per_second=50.0)
+    profile = StageProfile(0.02, 1.0, fixed_seconds=0.1, row_seconds=0.004, turns=9)
+    seen = stage_seen(figures, 3, profile)
+    # A turn of n rows takes c0 + c1 n / k: what a row takes of one slot is k times what was learned.
+    assert seen == StageSeen((0.5, 0.5, 0.5), 50.0, pytest.approx(0.012), 0.1)
+    assert seen.known
+    assert not stage_seen(figures, 3, None).known
+    assert not stage_seen(figures, 3, replace(profile, turns=2)).known

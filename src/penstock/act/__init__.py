@@ -3,6 +3,16 @@
 from penstock.act.actuator import Actuator, Stages
 from penstock.act.cluster import ClusterNode, Nodes, ReplicaUse
 from penstock.act.loop import ElasticLoop
+from penstock.act.stage_loads import stage_seen
 from penstock.act.use_meter import UseMeter
 
-__all__ = ["Actuator", "ClusterNode", "ElasticLoop", "Nodes", "ReplicaUse", "Stages", "UseMeter"]
+__all__ = [
+    "Actuator",
+    "ClusterNode",
+    "ElasticLoop",
+    "Nodes",
+    "ReplicaUse",
+    "Stages",
+    "UseMeter",
+    "stage_seen",
+]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Protocol
 
 from penstock.act.cluster import ClusterNode, Nodes
@@ -24,9 +24,10 @@ log = logging.getLogger("penstock")
 
 
 class Stages(Protocol):
-    """Where the slots of a running stage are changed."""
+    """Where the slots of running stages are changed, such as an engine; it may take as long as state takes to
+    be divided anew."""
 
-    def set_slots(self, stage: str, slots: int) -> object: ...
+    def set_slots(self, slots: Mapping[str, int], reason: str = "") -> object: ...
 
 
 class Actuator:
@@ -41,25 +42,32 @@ class Actuator:
         self._met: set[str] = set()
 
     def apply(self, actions: Iterable[Action], state: ElasticState) -> list[str]:
-        """Does them in order; what failed is told and left to the next look, where it is seen."""
-        failures, stages = [], dict[str, int]()
+        """Nodes come, then slots change, then nodes go. What failed is told, and seen at the next look."""
+        replicas, first, last = dict[str, int](), list[Action](), list[Action]()
         for action in actions:
-            change = action.change
-            if isinstance(change, AddReplica | RemoveReplica):
-                stages[change.stage] = state.ledger.replicas(change.stage)
-                continue
+            if isinstance(action.change, AddReplica | RemoveReplica):
+                replicas[action.change.stage] = action.reconfiguration
+            else:
+                (last if isinstance(action.change, ReleaseNode) else first).append(action)
+        failures = [why for action in first if (why := self._tried(action))]
+        for stage, number in replicas.items():
+            slots = {stage: state.ledger.replicas(stage)}
             try:
-                self._do(action)
+                self._stages.set_slots(slots, f"reconfiguration {number}")
             except PenstockError as error:
-                failures.append(f"reconfiguration {action.reconfiguration}, {change}: {error}")
-        for stage, slots in stages.items():
-            try:
-                self._stages.set_slots(stage, slots)
-            except PenstockError as error:
-                failures.append(f"{slots} slots for {stage}: {error}")
+                failures.append(f"reconfiguration {number}, {slots[stage]} slots for {stage}: {error}")
+        failures += [why for action in last if (why := self._tried(action))]
         for failure in failures:
             log.warning("not done: %s", failure)
         return failures
+
+    def _tried(self, action: Action) -> str:
+        """Why it could not be done; "" if it was."""
+        try:
+            self._do(action)
+        except PenstockError as error:
+            return f"reconfiguration {action.reconfiguration}, {action.change}: {error}"
+        return ""
 
     def name_of(self, node: ClusterNode) -> str:
         """The managers' name of a node of the cluster."""

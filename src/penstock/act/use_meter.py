@@ -30,7 +30,8 @@ class UseMeter:
         stages: Mapping[str, StageSeen],
         name_of: Callable[[ClusterNode], str] = lambda node: node.name,
     ) -> Observation:
-        """`stages` has what else is known of each, with one share for each of its slots, of any value."""
+        """`stages` has what else is known of each. Its shares stand where no task of it was counted: small
+        turns run in the driver, on no node."""
         seconds = 0.0 if self._looked_at is None else now - self._looked_at
         spent = self._spent(uses)
         self._looked_at = now
@@ -73,4 +74,6 @@ def _shares(name: str, stage: StageSeen, spent: Use, seconds: float) -> tuple[fl
     for (of, replica, _), used in spent.items():
         if of == name and replica < len(busy):
             busy[replica] += used
-    return tuple(min(used / seconds, 1.0) if seconds > 0.0 else 0.0 for used in busy)
+    if not any(busy) or seconds <= 0.0:
+        return stage.shares
+    return tuple(min(used / seconds, 1.0) for used in busy)
