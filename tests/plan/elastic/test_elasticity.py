@@ -149,6 +149,16 @@ def test_where_no_slot_is_free_the_wish_waits_for_a_node_and_goes_on_as_the_same
     assert managed.state.last_reconfiguration == number
 
 
+def test_a_slot_that_is_asked_for_at_every_look_is_one_slot() -> None:
+    managed = Managed(nodes=1)
+    managed.look()
+    assert managed.look({"p.s": (0.9,)}) == []
+    assert managed.look({"p.s": (0.9,)}) == [AddNode("here-1", "here", 1)]
+    asked = [each.reconfiguration for each in managed.decisions if each.kind == "asked"]
+    assert len(asked) == 2
+    assert len(set(asked)) == 1
+
+
 def test_a_stage_is_judged_only_by_a_whole_period_with_its_replicas() -> None:
     managed = Managed(nodes=4, reserve=3)
     managed.look()

@@ -108,6 +108,17 @@ def test_a_target_out_of_reach_is_planned_for_by_utilisation() -> None:
     assert len(added) == 6
 
 
+def test_a_target_out_of_reach_keeps_no_replicas_that_are_too_many() -> None:
+    memory: Memory = {}
+    for now in (0.0, 30.0, 60.0):
+        seen = look((9, 9), (150.0, 300.0), now)
+        seen = replace(seen, pipeline=replace(seen.pipeline, target_seconds=0.001))
+        judged = POLICY.judge([], seen, memory)
+        memory = judged.memory
+    # 3.3 busy slots at each with the margin, at most 85% of the time: 4 of each.
+    assert [type(own.wish.change) for own in judged.own] == [RemoveReplica] * 10
+
+
 def test_stages_of_which_nothing_is_known_are_waited_for() -> None:
     seen = replace(look((1, 1), (150.0, 300.0)), seen={})
     judged = POLICY.judge([proposal(AddReplica("p.a", "n5"))], seen, {})

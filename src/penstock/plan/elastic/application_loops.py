@@ -127,6 +127,8 @@ def _answer(round_: Round, pipeline: ManagedPipeline) -> None:
 def _decide(round_: Round, pipeline: ManagedPipeline) -> None:
     mine = [each for each in round_.waiting if round_.owners.get(each.manager) == pipeline.name]
     round_.waiting = [each for each in round_.waiting if each not in mine]
+    # What is still wanted is asked for again; else every look before the other side's would count anew.
+    round_.requests = [each for each in round_.requests if round_.owners.get(each.stage) != pipeline.name]
     key = f"application {pipeline.name}"
     judged = round_.settings.applications.judge(mine, _view(round_, pipeline), round_.memory.get(key, {}))
     for proposal, verdict in zip(mine, judged.verdicts, strict=True):

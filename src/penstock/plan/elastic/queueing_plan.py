@@ -51,7 +51,8 @@ class QueueingPlan:
         memory = {**memory, "wanted": recent.pairs}
         have = {name: view.room.ledger.replicas(name) for name in soon.slots}
         network = self._network(view, growth, self.ahead_seconds)
-        if network.sojourn_seconds(have) > self._aim(view, network) and have != soon.slots:
+        late = network.sojourn_seconds(have) > self._aim(view, network)
+        if late and any(slots > have[name] for name, slots in soon.slots.items()):
             plan, wanted = soon, {name: max(slots, soon.slots[name]) for name, slots in have.items()}
         elif recent.calm(view.now) and recent.most < sum(have.values()):
             plan, wanted = roomy, dict(roomy.slots)
@@ -114,7 +115,7 @@ class _Steps:
     def __init__(self, view: ApplicationView, wanted: Mapping[str, int], plan: SlotPlan):
         self._view, self._wanted = view, wanted
         self._room: Room = view.room
-        self._told = f"E[T] {1000 * plan.sojourn_seconds:.3g} ms planned"
+        self._told = f"E[T] {1000 * plan.sojourn_seconds:.3g} ms: {plan.reason}"
 
     def verdict(self, proposal: Proposal) -> Verdict:
         change = proposal.change
