@@ -116,3 +116,32 @@ def test_a_profiler_that_could_not_learn_is_refused(keep: float) -> None:
     assert str(error.value) == (
         f"a profiler must keep a share over 0 and up to 1, got {keep}: nothing could be learned"
     )
+
+
+def test_with_other_slots_rows_cost_in_proportion_and_turns_as_before() -> None:
+    profiler = Profiler()
+    for rows in (10, 50, 100, 30, 80, 60):
+        profiler.learn(turn(rows, 0.1 + 0.01 * rows))
+    before = learned(profiler)
+    profiler.rescale(0.5)
+    assert learned(profiler).row_seconds == pytest.approx(before.row_seconds / 2, rel=0.05)
+    assert learned(profiler).fixed_seconds == pytest.approx(before.fixed_seconds, rel=0.05)
+
+
+def test_on_several_slots_fewer_rows_than_slots_take_as_long_as_one_for_each() -> None:
+    profiler = Profiler()
+    for rows in (1, 2, 4, 5, 8, 3, 7):
+        rounds = -(-rows // 4)
+        seconds = 0.1 + 0.5 * rounds
+        profiler.learn(TurnRecord("s", "p", 1, "direct", 4, 0.0, seconds, rows, 2 * rows, 0.0, 0.0, seconds))
+    found = learned(profiler)
+    assert found.row_seconds * 4 == pytest.approx(0.5, rel=0.1)
+    assert found.selectivity == pytest.approx(2.0)
+
+
+def test_a_profile_from_before_rows_were_rounded_is_still_read() -> None:
+    profiler = Profiler()
+    profiler.learn(turn(10, 0.5, rows_out=5))
+    stored = profiler.to_json()
+    del stored["rows_in"]
+    assert learned(Profiler.from_json(stored)) == learned(profiler)

@@ -261,3 +261,9 @@ def test_a_stage_that_was_blocked_has_not_waited_since_before_its_last_turn() ->
     granted = scheduler.next(101.0)
     assert isinstance(granted, Grant)
     assert granted.stage == "urgent"
+
+
+def test_a_turn_on_several_slots_has_a_row_for_each_however_long_rows_take() -> None:
+    stage = StageView("s", "p", 50, 0.0, 0.0, slots=7, fixed_seconds=0.05, row_seconds=0.9, rows_seen=2)
+    assert cut_to_grain(stage, 50, 0.5) == 7
+    assert cut_to_grain(stage, 3, 0.5) == 3

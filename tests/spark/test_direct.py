@@ -162,3 +162,22 @@ def test_a_result_too_large_for_the_driver_arrives_whole(engine: EngineFactory, 
     assert sorted((row["id"], row["value"]) for row in kept.rows) == [
         (row["id"], row["value"] + 1) for row in rows
     ]
+
+
+@pytest.mark.parametrize("segments", [1, 5, 40])
+def test_with_two_slots_rows_are_worked_on_in_two_tasks_however_they_came(
+    engine: EngineFactory, spool: SpoolFactory, segments: int
+) -> None:
+    source, kept, runs = spool(), Kept(), engine()
+    pipeline = Pipeline("p")
+    tasks = pipeline.source("readings", from_spool(source)).operator(
+        "tasks", lambda rows: rows.selectExpr("id", "spark_partition_id() as task"), parallelism=2
+    )
+    tasks.sink("out", kept.sink)
+    size = 40 // segments
+    for start in range(0, 40, size):
+        source.append(table(ROWS[start : start + size]))
+    runs.submit(pipeline)
+    runs.drain()
+    assert kept.column("id") == list(range(40))
+    assert kept.column("task") == [0] * 20 + [1] * 20

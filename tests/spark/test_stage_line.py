@@ -39,7 +39,7 @@ def line_of(
     policy: ContextPolicy | None = None,
 ) -> StageLine:
     stateful = event_time is not None
-    settings = LineSettings("s", "t", 0.8, None, 1, event_time, rule or SourcesRule(), stateful)
+    settings = LineSettings("s", "t", 0.8, None, event_time, rule or SourcesRule(), stateful)
     line = StageLine(settings, consumers, policy or Llf())
     line.look(NOW)
     return line

@@ -20,6 +20,7 @@ from penstock.scheduling.decisions import Decision, Grant, count, render
 REASONS_SHOWN = 3
 PLANS_SHOWN = 5
 RECONFIGURATIONS_SHOWN = 5
+SLOT_LINES_SHOWN = 10
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -84,6 +85,7 @@ def run(args: argparse.Namespace) -> int:
         account.show()
     _show_plans(state, stages, minute if args.minute else ())
     _show_reconfigurations(state)
+    _show_slots(state, stages, minute if args.minute else ())
     _show_causes(minute, stages)
     return 0
 
@@ -135,6 +137,19 @@ def _show_reconfigurations(state: StateDirectory) -> None:
     )
     if lines:
         print("", *lines, sep="\n")
+
+
+def _show_slots(state: StateDirectory, stages: set[str] | None, minute: tuple[StageMinute, ...]) -> None:
+    """The last changes of slots with their reasons, and why slots were left as they are at last."""
+    kept = [each for each in state.slots() if not minute or minute_of(each.at) == minute[0].begin]
+    meant = [each for each in kept if each.line(stages)]
+    changes = [each for each in meant if each.changes]
+    if meant:
+        print()
+    for each in changes[-SLOT_LINES_SHOWN:]:
+        print(each.line(stages))
+    if meant and not meant[-1].changes:
+        print(meant[-1].line(stages))
 
 
 def _show_causes(minute: tuple[StageMinute, ...], stages: set[str] | None) -> None:

@@ -13,8 +13,9 @@ from typing import Any, TypeVar
 from penstock.errors import PenstockError
 from penstock.measure.minutes import StageMinute
 from penstock.plan.changes import PlanChange
-from penstock.plan.elastic import ElasticError, Record
-from penstock.scheduling.decisions import Decision, DecisionError, decision_from_json
+from penstock.plan.elastic import Record
+from penstock.plan.slot_changes import SlotLine, slot_line_from_json
+from penstock.scheduling.decisions import Decision, decision_from_json
 
 DEFAULT = Path("penstock-state")
 Kept = TypeVar("Kept")
@@ -106,6 +107,10 @@ class StateDirectory:
         """What the managers of replicas and nodes saw and decided, oldest first, as far as it is kept."""
         yield from self._kept("elastic", Record.from_json)
 
+    def slots(self) -> Iterator[SlotLine]:
+        """Changes of slots and decisions about them, oldest first, as far as they are kept."""
+        yield from self._kept("slots", slot_line_from_json)
+
     def _kept(self, name: str, read: Callable[[Any], Kept]) -> Iterator[Kept]:
         for path in (self.path / f"{name}.1.jsonl", self.path / f"{name}.jsonl"):
             if not path.exists():
@@ -114,5 +119,5 @@ class StateDirectory:
                 for line in lines:
                     try:
                         yield read(json.loads(line))
-                    except (ValueError, TypeError, KeyError, AttributeError, DecisionError, ElasticError):
+                    except (ValueError, TypeError, KeyError, AttributeError, PenstockError):
                         continue

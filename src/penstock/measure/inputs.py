@@ -71,6 +71,10 @@ class InputMeter:
         followed.rows += made - rows
         self._close_if_done(name, at)
 
+    def follows(self, name: str) -> bool:
+        """Whether the input is followed and not yet done."""
+        return name in self._open
+
     def look(self, now: float) -> InputFigures:
         """The figures since the last look; what is open stays so."""
         seconds = now - self._looked_at

@@ -13,7 +13,17 @@ TOO_LITTLE = 1e-9
 """Rows, or seconds, that nothing can be learned from."""
 
 
-_KEPT = ("turns", "most_rows", "weight", "rows", "rows_squared", "seconds", "rows_seconds", "rows_out")
+_KEPT = (
+    "turns",
+    "most_rows",
+    "weight",
+    "rows",
+    "rows_squared",
+    "seconds",
+    "rows_seconds",
+    "rows_in",
+    "rows_out",
+)
 
 
 class ProfileError(PenstockError):
@@ -31,7 +41,7 @@ class StageProfile:
     fixed_seconds: float
     """c0 of C(n) = c0 + c1*n, the seconds of a turn of n rows."""
     row_seconds: float
-    """c1 of it."""
+    """c1 of it; with k slots, n counts up to a multiple of k."""
     turns: int
     """How many it was learned from."""
     mean_seconds: float = 0.0
@@ -77,15 +87,17 @@ class Profiler:
         self._clear()
 
     def _clear(self) -> None:
-        # Weighted sums over turns, of 1, rows, rows squared, seconds, rows * seconds, rows out.
+        # Weighted sums over turns, of 1, rows, rows squared, seconds, rows * seconds, rows in, rows out.
         self._weight = self._rows = self._rows_squared = 0.0
-        self._seconds = self._rows_seconds = self._rows_out = 0.0
+        self._seconds = self._rows_seconds = self._rows_in = self._rows_out = 0.0
 
     def learn(self, record: TurnRecord, rows_out: int | None = None) -> None:
         """Takes a turn in; `rows_out` where the record does not know how many rows left."""
         if self._turns == 1 and self._rows > 0 and record.rows_in > 0:
             self._clear()
-        rows, seconds = record.rows_in, record.turn_seconds
+        # On several slots a turn takes as long as the slot that has most rows.
+        rows = -(-record.rows_in // record.slots) * record.slots
+        seconds = record.turn_seconds
         if self._turns >= self.TRUSTED_TURNS and self._rows > TOO_LITTLE and self._seconds > TOO_LITTLE:
             # The most that C(n) can say: what turns take on average, in proportion where this one is larger.
             expected = self._seconds / self._weight * max(1.0, rows * self._weight / self._rows)
@@ -93,13 +105,22 @@ class Profiler:
         self._least = min(self._least / self._keep, seconds)
         keep = min(self._keep, self._turns / (self._turns + self.WARMING_TURNS)) if self._keep < 1.0 else 1.0
         self._turns += 1
-        self._most_rows = max(self._keep * self._most_rows, rows)
+        self._most_rows = max(self._keep * self._most_rows, record.rows_in)
         self._weight = keep * self._weight + 1.0
         self._rows = keep * self._rows + rows
         self._rows_squared = keep * self._rows_squared + rows * rows
         self._seconds = keep * self._seconds + seconds
         self._rows_seconds = keep * self._rows_seconds + rows * seconds
+        self._rows_in = keep * self._rows_in + record.rows_in
         self._rows_out = keep * self._rows_out + (record.rows_out if rows_out is None else rows_out)
+
+    def rescale(self, factor: float) -> None:
+        """Rows are expected to take so many times as long, as the stage's slots have changed."""
+        if self._rows < TOO_LITTLE or self._seconds < TOO_LITTLE:
+            return
+        fixed, per_row = self._costs()
+        self._seconds = fixed * self._weight + factor * per_row * self._rows
+        self._rows_seconds = fixed * self._rows + factor * per_row * self._rows_squared
 
     def to_json(self) -> dict[str, float]:
         """What it has learned, for another run."""
@@ -110,8 +131,10 @@ class Profiler:
     def from_json(cls, stored: Mapping[str, float]) -> Profiler:
         """One that goes on where another stopped."""
         made = cls()
+        # Files from before they were counted apart have no rows_in.
+        known = {"rows_in": stored["rows"], **stored}
         for name in _KEPT:
-            setattr(made, f"_{name}", stored[name])
+            setattr(made, f"_{name}", known[name])
         made._turns = int(stored["turns"])
         made._least = stored["least"] if stored["least"] >= 0.0 else inf
         return made
@@ -125,7 +148,7 @@ class Profiler:
         fixed, per_row = self._costs()
         return StageProfile(
             seconds_per_row=self._seconds / self._rows,
-            selectivity=self._rows_out / self._rows,
+            selectivity=self._rows_out / self._rows_in if self._rows_in > TOO_LITTLE else 1.0,
             fixed_seconds=fixed,
             row_seconds=per_row,
             turns=self._turns,

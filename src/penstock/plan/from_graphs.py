@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from math import inf
 
 from penstock.measure.profiles import StageProfile
@@ -24,12 +25,15 @@ def workflow_of(
     *,
     loops: bool = False,
     all_sinks: bool = False,
+    slots: Mapping[str, int] | None = None,
 ) -> Workflow:
     """What is known of these pipelines, as a plan needs it; stages that had few turns yet are left out.
 
     `rates` are rows per second that come to a stage. With `loops`, rows that come round count too, where
     rates are of sources only; with `all_sinks`, those without a target are products that may take for ever.
+    `slots` are those of stages that have others than were declared.
     """
+    in_force = slots or {}
     stages: list[PlanStage] = []
     products: list[Product] = []
     for graph in graphs:
@@ -47,7 +51,8 @@ def workflow_of(
             }
             # Rows from outside are those that a stage reads from a source, or from one not known yet.
             outside = 0.0 if fed else rates.get(stage.name, 0.0)
-            stages.append(_plan_stage(stage, known[stage.name], fed, back if loops else {}, outside))
+            made = _plan_stage(stage, known[stage.name], fed, back if loops else {}, outside)
+            stages.append(replace(made, slots=in_force.get(stage.name, made.slots)))
             products += _products(stage, all_sinks)
     return Workflow(tuple(stages), tuple(products))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections import deque
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import inf
 
 from penstock.measure.rates import Rate, RateMeter
@@ -41,6 +41,8 @@ class PlanLook:
     costs: Costs
     offered: Mapping[str, Offered]
     slots: int
+    slots_in_force: Mapping[str, int] = field(default_factory=dict)
+    """Of stages that have others than were declared."""
 
 
 class BatchPlanner:
@@ -77,7 +79,7 @@ class BatchPlanner:
         """Measures, and plans where that is due; the change, if there is one."""
         self._measure(seen)
         rates = {name: max(rate.quick, rate.steady) for name, rate in self._rates.items()}
-        workflow = workflow_of(seen.graphs, seen.costs, rates)
+        workflow = workflow_of(seen.graphs, seen.costs, rates, slots=seen.slots_in_force)
         if not workflow.stages:
             return None
         reason = self._reason(seen.now, workflow)

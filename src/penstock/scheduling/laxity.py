@@ -106,10 +106,11 @@ def cut_to_grain(stage: StageView, rows: int, grain_seconds: float) -> int:
 
 
 def sensible_rows(stage: StageView, rows: int) -> int:
-    """The least a turn should take: rows that cost as much as the turn does without any, or all there are."""
+    """The least a turn should take: rows that cost as much as a turn does without any, and one for each slot,
+    as fewer would take no less time; or all there are."""
     if stage.row_seconds <= 0.0:
         return rows
-    return min(rows, max(floor(stage.slots * stage.fixed_seconds / stage.row_seconds), 1))
+    return min(rows, max(floor(stage.slots * stage.fixed_seconds / stage.row_seconds), stage.slots))
 
 
 def cut_for_urgent(

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 import shutil
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,6 +20,7 @@ from penstock.queues.spool import Spool
 from penstock.scheduling.progress import SourcesRule
 from penstock.spark.adopted import AdoptedQuery
 from penstock.spark.backlogs import Backlog, FilesBacklog, RateBacklog, UnknownBacklog
+from penstock.spark.checkpoint import Checkpoint
 from penstock.spark.direct import DirectStage
 from penstock.spark.each_turn import EachTurn
 from penstock.spark.end_catalog import Writer, end_for
@@ -43,6 +45,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
+log = logging.getLogger("penstock")
+
 RunningStage = DirectStage | HeldStage | NativeStage
 
 
@@ -65,7 +69,7 @@ class Compiler:
         if stage.native is not None:
             return self._native(stage, place, journal)
         books = GrantBooks(place, stage.inputs)
-        frame = build(stage, books.frames(place, self.schemas))
+        frame = build(stage, books.frames(place, self.schemas, place.slots))
         plan = read_plan(frame, driven=True)
         schema = frame.schema if stage.at_turn is None else EachTurn.of(stage).schema
         destination = self._destination(stage, schema, place)
@@ -73,20 +77,29 @@ class Compiler:
         frames = partial(self._frames, stage, place)
         if plan.is_stateful:
             _check_stateless(stage, destination, plan)
+            place = replace(place, slots=_slots_of_state(place))
             late = self._late(stage, place)
-            if plan.event_time is not None:
-                frame = driven_by_us(frame, place.slots)
-            parts = HeldParts(inputs, books, frame, plan.event_time, late, frames, plan.copies)
+            streams = partial(self._stream, stage, place, books, plan)
+            parts = HeldParts(inputs, books, streams, plan.event_time, late, frames, plan.copies)
             return HeldStage(place, destination, journal, parts)
         books.close()
         return DirectStage(place, destination, journal, inputs, frames)
+
+    def _stream(
+        self, stage: Stage, place: Place, books: GrantBooks, plan: StreamPlan, slots: int
+    ) -> DataFrame:
+        """What the query of a held stage runs on so many slots."""
+        frame = build(stage, books.frames(place, self.schemas, slots))
+        return driven_by_us(frame, slots) if plan.event_time is not None else frame
 
     def _native(self, stage: Stage, place: Place, journal: Journal) -> NativeStage:
         assert stage.native is not None
         spec = stage.native.spec
         frame = build(stage, {stage.inputs[0]: native_frame(place.session, spec, place.slots)})
         mode = spec.output_mode if isinstance(spec, AdoptedQuery) else "append"
-        settings = QuerySettings(place.name, place.folder / "checkpoint", place.slots, mode)
+        settings = QuerySettings(
+            place.name, place.folder / "checkpoint", place.slots, mode, store=place.state_store
+        )
         plan = read_plan(frame)
         destination = self._destination(stage, frame.schema, place)
         backlog = backlog_of(plan, settings, place.dispatcher.clock(), frame)
@@ -153,6 +166,16 @@ class Compiler:
             if window.on in frames.template.columns:
                 return partial(_late_of, frames, window)
         return None
+
+
+def _slots_of_state(place: Place) -> int:
+    """As many as its state has pieces; a division that a crash broke off is brought to its end."""
+    checkpoint = Checkpoint(place.folder / "checkpoint")
+    unfinished = checkpoint.unfinished
+    if unfinished is not None:
+        log.warning("stage %r: its state is divided into %d pieces, as was begun", place.name, unfinished)
+        checkpoint.divide(place.session, unfinished)
+    return checkpoint.partitions or place.slots
 
 
 def _check_stateless(stage: Stage, destination: Destination, plan: StreamPlan) -> None:

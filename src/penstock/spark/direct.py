@@ -95,11 +95,11 @@ class DirectStage(StageBase):
         took = turn_input(slices)
         set_pool(self.place)
         context = self.line.took(slices, self.now)
-        with self._frames.turn(slices) as rows:
+        with self._frames.turn(slices, grant.slots) as rows:
             result = self.result(rows, Dating(took), context)
             written = self.write(result, batch)
         self._commit(batch, slices, written)
-        visible_at = self.reveal(written)
+        visible_at = self.reveal(written, took, batch)
         self.inputs.release(slices)
         self.account(Outcome(batch, grant, took, took.rows, written.rows, visible_at), result.arrivals)
 
@@ -107,6 +107,16 @@ class DirectStage(StageBase):
         positions = {**self.journal.entry.positions, **self.inputs.commit(slices)}
         progress = self.line.to_json()
         self.journal.write(Entry(batch, positions=positions, outputs=written.outputs, progress=progress))
+
+    def rescale(self, slots: int) -> float:
+        """Goes on with so many slots from the next turn on; 0.0, as no turn has to wait for that.
+
+        The new plan is made beside the turns that run.
+        """
+        self._frames.prepare(min(slots, self.place.dispatcher.slots))
+        self.go_by(slots)
+        self.place.dispatcher.changed(self)
+        return 0.0
 
     def runs_before(self, operator: str) -> bool:
         """Whether the operators before this one run on the rows of the turn that failed."""

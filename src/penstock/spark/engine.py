@@ -12,11 +12,15 @@ from typing import TYPE_CHECKING, Self
 
 from penstock.errors import PenstockError
 from penstock.measure.congestion import Congestion
+from penstock.measure.slot_figures import SlotFigures, SlotMeasuring
 from penstock.measure.turns import TurnRecord
 from penstock.pipeline.checks import FloorTable
 from penstock.pipeline.endpoints import SinkSpec
 from penstock.pipeline.latency import Duration, parse_positive
 from penstock.pipeline.pipeline import Pipeline
+from penstock.plan.controller_state import SlotSettings
+from penstock.plan.model_choice import Choice
+from penstock.plan.slot_changes import SlotChange
 from penstock.plan.triggers import parse_trigger
 from penstock.plan.workflow import RESERVE
 from penstock.queues.owner import OwnerLock
@@ -26,9 +30,11 @@ from penstock.scheduling.decisions import Decision
 from penstock.scheduling.policies import BatchIt, Policy
 from penstock.scheduling.scheduler import CutCount, Scheduler
 from penstock.spark.adopted import AdoptedQuery, adopted_pipeline
+from penstock.spark.checkpoint import StateStore
 from penstock.spark.dispatcher import Dispatcher
 from penstock.spark.feeders import wait_for
 from penstock.spark.housekeeping import Housekeeping
+from penstock.spark.kept_lines import KeptLines
 from penstock.spark.planning import Planner
 from penstock.spark.profiles import Profiles
 from penstock.spark.promise_watch import known_to_be_late
@@ -41,8 +47,10 @@ from penstock.spark.reports import (
     stage_reports,
     tenant_reports,
 )
+from penstock.spark.rescaling import ASKED_FOR, Rescaler
 from penstock.spark.running import RunningPipeline
 from penstock.spark.session import build_session, prepare_session, session_warnings
+from penstock.spark.slot_control import SlotControl, check_control
 from penstock.spark.surroundings import PipelineState, Surroundings
 
 if TYPE_CHECKING:
@@ -73,6 +81,12 @@ class Engine:
     measured costs, rates and targets. `planning` says when anew: "conditional" (rates or costs have left the
     range the plan was made for), "product" (after every result) or a period such as "10s". A plan leaves the
     share `plan_reserve` of the slots free, and has at most `plan_rows` rows in all batches together.
+
+    `state_store` is for state that is new: "heap" is quicker for little of it; only with "rocksdb" can the
+    slots of a stage with state be changed. Without it the session's setting counts (by the preset, heap).
+
+    With `slot_control` (for all pipelines, or by name) slots of stages are changed as measured latency asks
+    for, at most once in an interval of `slot_measuring`; new state then lies in RocksDB.
     """
 
     def __init__(
@@ -90,6 +104,9 @@ class Engine:
         patience: Duration = "30s",
         fsync: bool = False,
         queue_limit_bytes: int | None = None,
+        state_store: StateStore | None = None,
+        slot_control: SlotSettings | Mapping[str, SlotSettings] | None = None,
+        slot_measuring: SlotMeasuring | None = None,
         clock: Callable[[], float] = time.time,
     ):
         _check_state(state)
@@ -103,12 +120,13 @@ class Engine:
             for warning in session_warnings(spark):
                 log.warning("%s", warning)
         prepare_session(self.spark)
+        pool = slots or self.spark.sparkContext.defaultParallelism
+        check_control(slot_control, pool)
         self._temporary = (
             None if state else tempfile.TemporaryDirectory(prefix="penstock-", ignore_cleanup_errors=True)
         )
         self.state = Path(state or self._temporary.name).absolute()  # type: ignore[union-attr]
         self._owner = OwnerLock(self.state)
-        pool = slots or self.spark.sparkContext.defaultParallelism
         scheduler = Scheduler(
             chosen,
             pool,
@@ -124,6 +142,8 @@ class Engine:
             fsync,
             queue_limit_bytes,
             profiles=Profiles(self.state / PROFILES),
+            state_store=state_store or ("rocksdb" if slot_control else None),
+            measuring=slot_measuring or SlotMeasuring(),
         )
         self.planner = (
             Planner(trigger, self._around.profiles, self._dispatcher, plan_reserve, plan_rows)
@@ -133,7 +153,9 @@ class Engine:
         """Who plans the sizes of batches, if somebody does."""
         self._pipelines: dict[str, RunningPipeline] = {}
         self._closed = False
-        self._house = Housekeeping(self._around, self.planner, lambda: self._all)
+        self._rescaler = Rescaler(KeptLines(self.state, "slots"), pool, clock)
+        self._slot_control = SlotControl(slot_control, self._rescaler, self._dispatcher)
+        self._house = Housekeeping(self._around, self.planner, self._slot_control, lambda: self._all)
 
     def submit(self, pipeline: Pipeline, *, resume: bool = False) -> RunningPipeline:
         """Starts a pipeline beside those that run; `resume` goes on after a failure."""
@@ -264,6 +286,28 @@ class Engine:
         With consumption "planned", and a `planning` that is not due soon.
         """
         self._dispatcher.put_in_force(rows, exact=True)
+
+    def set_slots(self, slots: Mapping[str, int], reason: str = ASKED_FOR) -> tuple[SlotChange, ...]:
+        """Lets running stages, as {"pipeline.stage": k}, go on with k tasks a turn, also after a restart.
+
+        A stage without state changes at its next turn. One with state gets no turn while Spark divides its
+        state anew, which must lie in RocksDB. Returns when all have changed; what changed, and the pauses.
+        """
+        return self._rescaler.apply(self._all, slots, reason)
+
+    @property
+    def slots(self) -> dict[str, int]:
+        """The slots of every stage: the tasks of its turns."""
+        return {stage.name: stage.slots for running in self._all for stage in tuple(running.stages)}
+
+    def slot_figures(self) -> dict[str, SlotFigures]:
+        """What was measured of each pipeline for models of slots, as of its last interval that ended."""
+        found = {running.name: running.meters.figures for running in self._all}
+        return {name: figures for name, figures in found.items() if figures is not None}
+
+    def slot_models(self, name: str) -> dict[str, Choice]:
+        """The model that stands for each stage of a pipeline whose slots are controlled, and why."""
+        return self._slot_control.choices(self._running(name).name)
 
     def keep_profiles(self, state: Path) -> None:
         """Lets engines on another state directory know what the stages of this one cost."""

@@ -20,11 +20,11 @@ class GrantBooks:
         self._names = {queue: f"{place.folder}|{queue}" for queue in queues}
         self._books: dict[str, Any] = {queue: self._java.open(name) for queue, name in self._names.items()}
 
-    def frames(self, place: Place, schemas: Any) -> dict[str, DataFrame]:
-        """The streaming DataFrames that read the books."""
+    def frames(self, place: Place, schemas: Any, slots: int) -> dict[str, DataFrame]:
+        """The streaming DataFrames that read the books, in so many tasks at most."""
         reader = place.session.readStream.format("penstock.GrantSourceProvider")
         return {
-            queue: reader.schema(schemas[queue]).option("book", name).load().coalesce(place.slots)
+            queue: reader.schema(schemas[queue]).option("book", name).load().coalesce(slots)
             for queue, name in self._names.items()
         }
 

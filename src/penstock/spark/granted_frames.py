@@ -25,6 +25,42 @@ Build = Callable[[Mapping[str, "DataFrame"]], "DataFrame"]
 # Up to so many rows, a job costs more than running its plan in the driver's own thread.
 ROWS_WITHOUT_A_JOB = 2_000
 BYTES_WITHOUT_A_JOB = 4_000_000
+ROWS_DEALT = 20_000
+"""With more slots than one, so many rows are handed out to tasks one by one."""
+UNEVEN = 0.5
+"""Of an even share, what the largest file may have for more rows to be shared among tasks as files."""
+_TASK = "__task"
+
+
+@dataclass(frozen=True)
+class Layout:
+    """In how many tasks rows are worked on, and whether they are handed out to them row by row."""
+
+    slots: int
+    dealt: bool = False
+
+    def of(self, frame: DataFrame) -> DataFrame:
+        from pyspark.sql import functions as F
+
+        if not self.dealt:
+            return frame.coalesce(self.slots)
+        # Read by one task and dealt in rotation: each of the others has as many, give or take one.
+        number = F.monotonically_increasing_id() % self.slots
+        numbered = frame.coalesce(1).withColumn(_TASK, number.cast("int"))
+        return numbered.repartitionById(self.slots, _TASK).drop(_TASK)
+
+
+class _Template:
+    """The operators applied to the inputs in one layout, and their plan as far as it can be made once."""
+
+    def __init__(
+        self, relations: Mapping[str, DataFrame], layout: Layout, build: Build, turns: Any, java: Any
+    ):
+        self.inputs = {queue: layout.of(frame) for queue, frame in relations.items()}
+        self.frame = build(self.inputs)
+        self.plan = analysed_plan(self.frame)
+        self.random = bool(turns.isRandom(self.plan))
+        self.planned = turns.once(java, self.plan)
 
 
 @dataclass(frozen=True)
@@ -48,7 +84,8 @@ class GrantedFrames:
     """DataFrames over the files of a grant, one for each input; the operators are applied once, to these.
 
     Each turn only exchanges the files below the plan. Where the plan would be the same for any files, it is
-    optimized and made physical once, and a small turn runs it without a job.
+    optimized and made physical once, and a small turn on one slot runs it without a job. With more slots the
+    rows of few files are handed out to as many tasks; many files are shared among them as they are.
     """
 
     def __init__(
@@ -65,38 +102,53 @@ class GrantedFrames:
         self._java = java_session(session)
         self._needs_a_task = any(source.needs_a_task for source in sources.values())
         self._granted = {queue: source.granted for queue, source in sources.items()}
-        inputs = {queue: source.frame.coalesce(place.slots) for queue, source in sources.items()}
-        self._slots = place.slots
+        self._relations = {queue: source.frame for queue, source in sources.items()}
         self._build = build
-        self._inputs = inputs
-        self.template = build(inputs)
-        self._plan = analysed_plan(self.template)
-        self._schema = self._plan.schema()
         self._turns = jvm(session).penstock.PlannedTurn
-        self._random = bool(self._turns.isRandom(self._plan))
-        self._planned = self._turns.once(self._java, self._plan)
         self._of_rows = jvm(session).org.apache.spark.sql.classic.Dataset.ofRows
+        self._templates: dict[Layout, _Template] = {}
+        self._slots = min(place.slots, place.dispatcher.slots)
+        self._now = self._in(Layout(self._slots))
+
+    def _in(self, layout: Layout) -> _Template:
+        if layout not in self._templates:
+            self._templates[layout] = _Template(self._relations, layout, self._build, self._turns, self._java)
+        return self._templates[layout]
+
+    @property
+    def template(self) -> DataFrame:
+        """What the operators make, whatever the files."""
+        return self._now.frame
+
+    def prepare(self, slots: int) -> None:
+        """Plans turns on so many slots beforehand."""
+        self._in(Layout(slots))
+        if slots > 1:
+            self._in(Layout(slots, dealt=True))
 
     def over(self, slices: Slices) -> DataFrame:
         """The result of the operators in the plan for these files."""
-        self._grant(slices)
+        self._grant(slices, self._slots)
         return self._frame()
 
-    def _grant(self, slices: Slices) -> None:
+    def _grant(self, slices: Slices, slots: int) -> None:
+        self._now = self._in(Layout(slots, slots > 1 and _better_dealt(slices, slots)))
         for queue, granted in self._granted.items():
             granted.grantLines(file_lines(slices.get(queue, ())))
 
     def _frame(self) -> DataFrame:
-        if self._random:
+        now = self._now
+        if now.random:
             # Analysis puts the seed in, so that each turn needs its own.
-            return self._build(self._inputs)
-        if self._planned is None:
-            return frame_of(self._of_rows(self._java, self._plan), self._session)
-        return frame_of(self._turns.now(self._java, self._plan, self._planned), self._session)
+            return self._build(now.inputs)
+        if now.planned is None:
+            return frame_of(self._of_rows(self._java, now.plan), self._session)
+        return frame_of(self._turns.now(self._java, now.plan, now.planned), self._session)
 
     def _here(self) -> pa.Table:
         """The same as an Arrow table, without a job."""
-        self._turns.here(self._java, self._planned, self._schema, str(self._stream))
+        now = self._now
+        self._turns.here(self._java, now.planned, now.plan.schema(), str(self._stream))
         return read_streams(self._stream, self._arrow)
 
     @cached_property
@@ -104,9 +156,9 @@ class GrantedFrames:
         return arrow_schema(self.template)
 
     @contextmanager
-    def turn(self, slices: Slices) -> Iterator[Rows]:
+    def turn(self, slices: Slices, slots: int) -> Iterator[Rows]:
         """The stage's result for these files, that of an operator which is called at every turn included."""
-        self._grant(slices)
+        self._grant(slices, slots)
         made: list[DataFrame] = []
 
         def frame() -> DataFrame:
@@ -116,7 +168,7 @@ class GrantedFrames:
         try:
             if self._each_turn is not None:
                 yield Rows.of(self._each_turn.apply(frame()))
-            elif self._needs_no_job(slices):
+            elif slots == 1 and self._needs_no_job(slices):
                 yield Rows(frame, self._here)
             else:
                 yield Rows.of(frame())
@@ -127,8 +179,7 @@ class GrantedFrames:
     def _needs_no_job(self, slices: Slices) -> bool:
         pieces = [piece for taken in slices.values() for piece in taken]
         return (
-            self._planned is not None
-            and self._slots == 1
+            self._now.planned is not None
             and not self._needs_a_task
             and sum(piece.rows for piece in pieces) <= ROWS_WITHOUT_A_JOB
             and sum(piece.bytes for piece in pieces) <= BYTES_WITHOUT_A_JOB
@@ -139,3 +190,12 @@ class GrantedFrames:
         cache = self._java.sharedState().cacheManager()
         if not cache.isEmpty():
             cache.uncacheQuery(frame._jdf, True)
+
+
+def _better_dealt(slices: Slices, slots: int) -> bool:
+    """Whether so many tasks share rows better than files: few rows, or files of very different sizes."""
+    for pieces in slices.values():
+        rows = [piece.rows for piece in pieces]
+        if 1 < sum(rows) <= ROWS_DEALT or max(rows, default=0) * slots > UNEVEN * sum(rows) > 0:
+            return True
+    return False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -15,6 +16,7 @@ from penstock.scheduling.decisions import Grant
 from penstock.scheduling.stage_view import StageView
 from penstock.spark.arrow_files import BatchTable
 from penstock.spark.bookkeeping import Outcome
+from penstock.spark.checkpoint import Checkpoint, StateNotDivisible
 from penstock.spark.direct import FramesBefore, runs
 from penstock.spark.ends import Written
 from penstock.spark.grant_books import GrantBooks
@@ -28,6 +30,8 @@ from penstock.spark.turn_input import TurnInput
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+log = logging.getLogger("penstock")
+
 Late = Callable[[Slices, float], "DataFrame"]
 """The rows of a grant that come too late, given the watermark, as dead letters."""
 
@@ -38,7 +42,8 @@ class HeldParts:
 
     inputs: QueueInputs
     grants: GrantBooks
-    frame: DataFrame
+    frame: Callable[[int], DataFrame]
+    """The streaming DataFrame for so many slots."""
     event_time: EventTime | None
     late: Late | None
     frames_before: FramesBefore
@@ -71,6 +76,9 @@ class HeldStage(StageBase):
         self._frames_before = parts.frames_before
         self._last_took = TurnInput()
         self._lock = threading.RLock()
+        # Of a change of slots and a stop, one comes after the other.
+        self._life = threading.Lock()
+        self._stopped = False
         self._grant: Grant | None = None
         self._seen_idle: Grant | None = None
         # Released and not held, as a turn found nothing to do: Spark then looks for rows by itself.
@@ -79,10 +87,19 @@ class HeldStage(StageBase):
         self._flush_since = 0.0
         self._unreleased: dict[int, Slices] = {}
         self._positions: dict[int, dict[str, Position | Offsets]] = {}
-        settings = QuerySettings(place.name, place.folder / "checkpoint", place.slots, copies=parts.copies)
-        self._query = HeldQuery(parts.frame, self._on_batch, settings)
-        self._table = BatchTable(parts.frame, place.folder / "scratch" / "batch.arrow")
+        self._parts = parts
+        self._checkpoint = Checkpoint(place.folder / "checkpoint")
+        self._query = self._new_query()
         self._recover()
+
+    def _new_query(self) -> HeldQuery:
+        place, copies = self.place, self._parts.copies
+        frame = self._parts.frame(self.slots)
+        settings = QuerySettings(
+            place.name, self._checkpoint.path, self.slots, copies=copies, store=place.state_store
+        )
+        self._table = BatchTable(frame, place.folder / "scratch" / "batch.arrow")
+        return HeldQuery(frame, self._on_batch, settings)
 
     def _recover(self) -> None:
         """Takes again what was granted and not released: Spark may want to read it once more."""
@@ -189,7 +206,7 @@ class HeldStage(StageBase):
         written = self.write(result, batch)
         written = self._after(result, written, batch, served)
         self._commit(batch, served, written)
-        visible_at = self.reveal(written)
+        visible_at = self.reveal(written, took, batch)
         self.inputs.tell()
         with self._lock:
             grant, done = self._grant, not self._outstanding
@@ -304,9 +321,46 @@ class HeldStage(StageBase):
         if self._flush_due:
             self.place.dispatcher.changed(self)
 
-    def stop(self) -> None:
+    def rescale(self, slots: int) -> float:
+        """Stops between two turns, has Spark divide its state, and goes on; the seconds without a turn."""
+        if not self._checkpoint.is_divisible:
+            raise StateNotDivisible(self.name)
+        self.changing = True
         try:
-            # Spark flushes by itself once it is released, but would not after a restart.
-            self._query.stop(lambda: self._flush_due)
+            self.place.dispatcher.changed(self)
+            while not self.place.dispatcher.wait_for_end(self):
+                log.info("stage %r is still in a turn: its slots change when that ends", self.name)
+            began = self.now
+            with self._life:
+                self._divide(slots)
         finally:
-            self._grants.close()
+            self.changing = False
+            self.place.dispatcher.changed(self)
+        return max(self.now - began, 0.0)
+
+    def _divide(self, slots: int) -> None:
+        """Either to the end or, if Spark refuses, not at all."""
+        if self._stopped:
+            raise PenstockError(f"stage {self.name!r} must run for its slots to change, but has stopped")
+        try:
+            self._query.stop(lambda: self._flush_due)
+            self._adrift = False
+            self._checkpoint.divide(self.place.session, slots)
+            self.go_by(slots)
+        except Exception as error:
+            if self._checkpoint.unfinished is not None:
+                self.fail(error)
+                raise
+            log.warning("the slots of stage %r stay as they are: %s", self.name, error)
+            raise PenstockError(f"the state of stage {self.name!r} could not be divided: {error}") from error
+        finally:
+            self._query = self._new_query()
+
+    def stop(self) -> None:
+        with self._life:
+            self._stopped = True
+            try:
+                # Spark flushes by itself once it is released, but would not after a restart.
+                self._query.stop(lambda: self._flush_due)
+            finally:
+                self._grants.close()

@@ -13,6 +13,7 @@ from penstock.spark.planning import Planner
 from penstock.spark.promise_watch import PromiseWatch
 from penstock.spark.query import queries_alive
 from penstock.spark.running import RunningPipeline
+from penstock.spark.slot_control import SlotControl
 from penstock.spark.surroundings import Surroundings
 
 log = logging.getLogger("penstock")
@@ -29,11 +30,13 @@ class Housekeeping:
         self,
         around: Surroundings,
         planner: Planner | None,
+        slot_control: SlotControl,
         pipelines: Callable[[], tuple[RunningPipeline, ...]],
     ):
         self._around = around
         self._dispatcher = around.dispatcher
         self._planner = planner
+        self._slot_control = slot_control
         self._pipelines = pipelines
         self._told = 0.0
         self._ended = False
@@ -61,6 +64,7 @@ class Housekeeping:
             self._around.profiles.refresh(running.graph for running in self._pipelines())
             if self._planner is not None:
                 self._keep(self._planner.look(self._dispatcher.clock(), self._pipelines()))
+            self._slot_control.look(self._dispatcher.clock(), self._pipelines())
             self._promises.look(self._dispatcher.clock(), self._pipelines())
             self.keep_records()
         except Exception as error:

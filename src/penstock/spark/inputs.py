@@ -115,4 +115,4 @@ def file_lines(slices: tuple[Slice, ...]) -> str:
 
 def turn_input(slices: Slices) -> TurnInput:
     """The same rows for the books."""
-    return TurnInput(tuple(Portion.of(piece) for pieces in slices.values() for piece in pieces))
+    return TurnInput(tuple(Portion.of(piece, queue) for queue, pieces in slices.items() for piece in pieces))

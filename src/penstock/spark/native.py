@@ -152,9 +152,10 @@ class NativeStage(StageBase):
         else:
             written = self.write(result, batch)
             self.journal.write(replace(self.journal.entry, batch=batch, outputs=written.outputs))
-            visible_at = self.reveal(written)
         after = self._query.after_batch()
         took = self._backlog.after(self._query, after, self.now)
+        if not again:
+            visible_at = self.reveal(written, took, batch)
         if after.rows_read:
             self._query.suit(after.rows_read)
         with self._lock:

@@ -90,4 +90,6 @@ class Planner:
         stages = [stage for each in pipelines for stage in tuple(each.stages)]
         offered = {stage.name: Offered(stage.books.rows_offered, stage.books.started_at) for stage in stages}
         graphs = tuple(each.graph for each in pipelines if each.stages)
-        return self._batches.look(PlanLook(now, graphs, self._profiles.of, offered, self._dispatcher.slots))
+        slots = {stage.name: stage.slots for stage in stages}
+        pool = self._dispatcher.slots
+        return self._batches.look(PlanLook(now, graphs, self._profiles.of, offered, pool, slots))

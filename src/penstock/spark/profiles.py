@@ -61,6 +61,16 @@ class Profiles:
             if profile is not None:
                 self._known[record.stage] = profile
 
+    def rescale(self, stage: str, factor: float) -> None:
+        """The stage's slots change, so that a row takes so many times as long; turns correct that soon."""
+        with self._lock:
+            profiler = self._profilers.get(stage)
+            if profiler is None or factor == 1.0:
+                return
+            profiler.rescale(factor)
+            if (profile := profiler.profile) is not None:
+                self._known[stage] = profile
+
     def of(self, stage: str) -> StageProfile | None:
         """None before its first turn with rows."""
         return self._known.get(stage)

@@ -6,14 +6,14 @@ import json
 import shutil
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from penstock.errors import PenstockError
+from penstock.spark.checkpoint import PARTITIONS, STORE_SETTINGS, StateStore, settings_for_start
 from penstock.spark.gate import Gate
 from penstock.spark.jvm import java_session, jvm
 
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from pyspark.sql.conf import RuntimeConfig
     from pyspark.sql.streaming.query import StreamingQuery
 
-PARTITIONS = "spark.sql.shuffle.partitions"
 CODE = "spark.sql.codegen.factoryMode"
 # The watermark stands as a literal in the expressions of a stateful batch, so that their code is compiled
 # anew for each: about 60 ms. Interpreted, a row costs about a microsecond more. (Whole-stage code has no
@@ -31,9 +30,6 @@ INTERPRETED, GENERATED = "NO_CODEGEN", "FALLBACK"
 ROWS_WORTH_COMPILING = 30_000
 # How long a query that stops may go on with rows that keep coming.
 REST_SECONDS = 5.0
-
-# Spark clones the session's settings when a query starts; two starts must not mix theirs.
-_starting = threading.Lock()
 
 
 @dataclass(frozen=True)
@@ -46,6 +42,8 @@ class QuerySettings:
     output_mode: str = "append"
     copies: int = 1
     """How many rows its plan makes of one, for windows that overlap."""
+    store: StateStore | None = None
+    """For state that is new, None as the session says: Spark keeps to the one a checkpoint began with."""
 
 
 @dataclass(frozen=True)
@@ -90,7 +88,9 @@ class HeldQuery:
             .option("checkpointLocation", str(self._settings.checkpoint))
         )
         wanted = {PARTITIONS: str(self._settings.partitions), CODE: self._code}
-        with _starting, _settings(session, wanted):
+        if self._settings.store is not None:
+            wanted |= STORE_SETTINGS[self._settings.store]
+        with settings_for_start(session, wanted):
             self._query = writer.start()
         self._run_id = str(self._query.runId)
         self._known.set()
@@ -222,16 +222,3 @@ class HeldQuery:
 def queries_alive(session: SparkSession) -> frozenset[str]:
     """The runs of all streaming queries that live, in one call."""
     return frozenset(str(jvm(session).penstock.StreamProbe.alive(java_session(session))).split())
-
-
-@contextmanager
-def _settings(session: SparkSession, wanted: Mapping[str, str]) -> Iterator[None]:
-    """Sets a session's settings while a query starts: it keeps what it finds then."""
-    before = {key: session.conf.get(key) for key in wanted}
-    try:
-        for key, value in wanted.items():
-            session.conf.set(key, value)
-        yield
-    finally:
-        for key, old in before.items():
-            session.conf.set(key, str(old))

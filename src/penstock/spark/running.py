@@ -31,6 +31,8 @@ from penstock.spark.jvm import schema_from_ddl
 from penstock.spark.kafka.stage import TopicStage
 from penstock.spark.native import NativeStage
 from penstock.spark.refusals import AnotherVersion, PipelineFailed, read_json
+from penstock.spark.slot_meters import SlotMeters
+from penstock.spark.slots_in_force import SlotsInForce
 from penstock.spark.stage_base import Place
 from penstock.spark.surroundings import PipelineState, Surroundings
 from penstock.stages.fingerprint import describe, differences
@@ -52,12 +54,14 @@ class RunningPipeline:
         self.error: BaseException | None = None
         self._failing = False
         self.stages: list[RunningStage] = []
+        self.meters = SlotMeters(self.graph, around.dispatcher.clock(), around.measuring)
         self.feeders: list[Feeder] = []
         self._around = around
         self._spools: dict[str, Spool] = {}
         self._own: list[Spool] = []
         self._listeners: list[tuple[Spool, Callable[[], None]]] = []
         self._disk = Disk(around.fsync)
+        self._slots = SlotsInForce(self.folder / "slots.json", self._disk)
         self._lock = threading.RLock()
         self._stopping = threading.Lock()
 
@@ -110,11 +114,13 @@ class RunningPipeline:
         for queue in self.graph.queues.values():
             self._open_queue(queue, compiler)
         started_at = self._around.dispatcher.clock()
+        slots = self._slots.read()
+        self.meters = SlotMeters(self.graph, started_at, self._around.measuring)
         for stage in self.graph.stages:
             place = Place(
                 name=stage.name,
                 pipeline=self.name,
-                slots=stage.parallelism,
+                slots=slots.get(stage.name, stage.parallelism),
                 latency_seconds=stage.latency_seconds,
                 folder=self.folder / "stages" / stage.name.split(".", 1)[1],
                 session=self._around.session,
@@ -124,14 +130,19 @@ class RunningPipeline:
                 listeners=self._around.listeners,
                 started_at=started_at,
                 profiles=self._around.profiles,
+                meters=self.meters,
                 depth=stage.depth,
                 tenant=self.pipeline.tenant.name,
                 share=self._share,
                 block_rows=stage.block_rows,
+                state_store=self._around.state_store,
             )
             place.folder.mkdir(parents=True, exist_ok=True)
             self.stages.append(compiler.compile(stage, place))
         self._link()
+        # State that was divided says more than what was written down after it.
+        told = {stage.name: slots.get(stage.name, stage.parallelism) for stage in self.graph.stages}
+        self._slots.keep({each.name: each.slots for each in self.stages if each.slots != told[each.name]})
         for running in self.stages:
             running.show_again()
         for spool in self._own:
@@ -250,6 +261,22 @@ class RunningPipeline:
                 stage.paused = paused
                 self._around.dispatcher.changed(stage)
 
+    def rescale(self, stage: RunningStage, slots: int) -> float:
+        """Lets a stage go on with so many slots, also after a restart; the seconds without a turn."""
+        if isinstance(stage, NativeStage):
+            raise PenstockError(
+                f"slots must be for a stage that reads a queue, got {stage.name!r}, whose source Spark reads "
+                "itself: nothing was changed; put a queue() behind the source"
+            )
+        if self.state not in ("running", "paused"):
+            raise PenstockError(
+                f"pipeline {self.name!r} must run or be paused for its slots to change, but is {self.state}: "
+                "nothing was changed"
+            )
+        pause = stage.rescale(slots)
+        self._slots.keep({stage.name: slots})
+        return pause
+
     def stop(self, *, forget: bool = False) -> None:
         """Lets running turns end, commits what they did, and closes the state; `forget` removes it."""
         with self._lock:
@@ -320,7 +347,7 @@ class RunningPipeline:
         with self._lock:
             if not all(feeder.done for feeder in self.feeders) or self.rows_waiting:
                 return False
-            if any(self._around.dispatcher.busy(stage) for stage in self.stages):
+            if not self._at_rest:
                 return False
             topics = [stage for stage in self.stages if isinstance(stage, TopicStage)]
             # What they find may be in a turn already, or have gone through it to the next queue.
@@ -328,4 +355,5 @@ class RunningPipeline:
 
     @property
     def _at_rest(self) -> bool:
-        return not self.rows_waiting and not any(map(self._around.dispatcher.busy, self.stages))
+        busy = any(stage.changing or self._around.dispatcher.busy(stage) for stage in self.stages)
+        return not self.rows_waiting and not busy

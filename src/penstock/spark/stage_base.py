@@ -13,18 +13,21 @@ from penstock.errors import PenstockError
 from penstock.measure.turns import TurnKind, TurnRecord
 from penstock.queues.cursor import Consumer
 from penstock.queues.journal import Journal
-from penstock.queues.segment import Arrivals
+from penstock.queues.segment import Arrivals, Segment
 from penstock.queues.topic import TopicCursor
 from penstock.scheduling.contexts import Frontier
 from penstock.scheduling.outlook import Waiting
 from penstock.scheduling.progress import ANY_SOURCES, SourcesRule
 from penstock.scheduling.stage_view import StageView
 from penstock.spark.bookkeeping import Books, Outcome
+from penstock.spark.checkpoint import StateStore
 from penstock.spark.dispatcher import Dispatcher, Schedulable
 from penstock.spark.ends import End, FrameEnd, Output, QueueEnd, Written
 from penstock.spark.profiles import Profiles
 from penstock.spark.results import Dating, Result, Rows
+from penstock.spark.slot_meters import SlotMeters
 from penstock.spark.stage_line import EventTime, LineSettings, StageLine
+from penstock.spark.turn_input import TurnInput
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -49,10 +52,12 @@ class Place:
     started_at: float
     """Of the whole pipeline: rates of its stages are compared."""
     profiles: Profiles
+    meters: SlotMeters
     depth: int = 0
     tenant: str = ""
     share: float | None = None
     block_rows: int = 0
+    state_store: StateStore | None = None
 
 
 @dataclass(frozen=True)
@@ -83,27 +88,44 @@ class StageBase:
         self.destination = destination
         self.journal = journal
         self.paused = False
+        self.changing = False
+        """While its slots change, it gets no turn."""
+        self.slots = place.slots
+        """In force; those of its place are what it was started with."""
         self.above: tuple[StageBase, ...] = ()
         settings = LineSettings(
             place.name,
             place.tenant or place.pipeline,
             place.latency_seconds,
             place.share,
-            place.slots,
             event_time,
             sources,
             stateful=kind == "held",
         )
-        self.line = StageLine(settings, consumers or {}, place.dispatcher.context_policy)
+        self.line = StageLine(settings, consumers or {}, place.dispatcher.context_policy, self._arrived)
         self.line.restore(journal.entry.progress, self.now)
         # Before anything is taken: what waits from before the start is taken in as it stands.
         self.line.look(self.now)
-        slots = min(place.slots, place.dispatcher.slots)
-        self.books = Books(place.name, place.pipeline, kind, place.started_at, slots)
+        self.books = Books(place.name, place.pipeline, kind, place.started_at, self._occupied)
 
     @property
     def name(self) -> str:
         return self.place.name
+
+    @property
+    def _occupied(self) -> int:
+        """The slots that a turn occupies: no more than there are."""
+        return min(self.slots, self.place.dispatcher.slots)
+
+    def _arrived(self, queue: str, segment: Segment) -> None:
+        self.place.meters.arrived(self.name, queue, segment)
+
+    def go_by(self, slots: int) -> None:
+        """From the next turn on."""
+        self.place.profiles.rescale(self.name, self.slots / slots)
+        self.slots = slots
+        self.books.slots = self._occupied
+        self.place.meters.slots_changed(self.name)
 
     @property
     def now(self) -> float:
@@ -129,9 +151,9 @@ class StageBase:
 
     @property
     def may_run(self) -> bool:
-        """Whether it is not paused and there is room for what a turn would write."""
+        """Whether it is not paused or changing, and there is room for what a turn would write."""
         end = self.destination.end
-        return not self.paused and not (isinstance(end, QueueEnd) and end.is_full)
+        return not self.paused and not self.changing and not (isinstance(end, QueueEnd) and end.is_full)
 
     def tell_of_late(self, rows: int) -> None:
         """Counts late rows that cannot be kept, and says so once."""
@@ -161,8 +183,9 @@ class StageBase:
         marked = tuple({**output, "dead": True} for output in buried.outputs)
         return Written(written.rows, (*written.outputs, *marked))
 
-    def reveal(self, written: Written) -> float:
+    def reveal(self, written: Written, took: TurnInput, batch: int) -> float:
         """Shows what a committed turn wrote; when that was."""
+        self.place.meters.passed(self.name, took, batch, written.rows, self.now)
         for output in written.outputs:
             self.show(output)
         return self.now
@@ -170,6 +193,7 @@ class StageBase:
     def account(self, outcome: Outcome, arrivals: Arrivals) -> None:
         """Counts a turn in the books and tells whoever listens."""
         record = self.books.ended(outcome)
+        self.place.meters.ended(record)
         # A function that takes the whole DataFrame does not tell how many rows it wrote: its input counts.
         uncounted = isinstance(self.destination.end, FrameEnd)
         rows = outcome.rows_in if uncounted else outcome.rows_out
@@ -210,7 +234,7 @@ class StageBase:
             rows_waiting=rows,
             ready_since=ready_since,
             oldest_arrival=oldest_arrival,
-            slots=self.place.slots,
+            slots=self.slots,
             latency_seconds=self.place.latency_seconds,
             flush=flush,
             depth=self.place.depth,
@@ -222,7 +246,7 @@ class StageBase:
             planned_rows=self.place.dispatcher.planned.get(self.name),
             exact=self.place.dispatcher.exact,
             block_rows=self.place.block_rows,
-            **self.line.figures(waiting, self.now, profile, grain),
+            **self.line.figures(waiting, self.now, profile, grain, self.slots),
         )
 
 

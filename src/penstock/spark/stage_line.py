@@ -54,7 +54,6 @@ class LineSettings:
     tenant: str
     latency_seconds: float | None
     share: float | None
-    slots: int
     event_time: EventTime | None = None
     sources: SourcesRule = ANY_SOURCES
     stateful: bool = False
@@ -64,9 +63,15 @@ class StageLine:
     """Feeds a `Line` from the queues of a stage; every method may be called from any thread."""
 
     def __init__(
-        self, settings: LineSettings, consumers: Mapping[str, Consumer | TopicCursor], policy: ContextPolicy
+        self,
+        settings: LineSettings,
+        consumers: Mapping[str, Consumer | TopicCursor],
+        policy: ContextPolicy,
+        arrived: Callable[[str, Segment], None] = lambda queue, segment: None,
     ):
+        """`arrived` is told of each segment, and its queue, when it is seen first."""
         self._settings = settings
+        self._arrived = arrived
         self._consumers = consumers
         self._event_time = settings.event_time
         target = Target(
@@ -97,6 +102,7 @@ class StageLine:
                 self._line.follow(policy)
             for queue, consumer in self._consumers.items():
                 for segment, rows in consumer.take_fresh():
+                    self._arrived(queue, segment)
                     self._arrive(queue, segment, rows, now)
 
     def _arrive(self, queue: str, segment: Segment, rows: int, now: float) -> None:
@@ -240,11 +246,16 @@ class StageLine:
         return lambda segment: self._line.place_of((queue, segment.sequence))
 
     def figures(
-        self, waiting: Waiting, now: float, profile: StageProfile | None, grain_seconds: float
+        self,
+        waiting: Waiting,
+        now: float,
+        profile: StageProfile | None,
+        grain_seconds: float,
+        slots: int = 1,
     ) -> dict[str, Any]:
-        """What a view of the stage says about its next message and its costs."""
+        """What a view of the stage, with so many slots, says about its next message and its costs."""
         with self._lock:
-            return figures(self._line, waiting, now, Costs(profile, self._settings.slots, grain_seconds))
+            return figures(self._line, waiting, now, Costs(profile, slots, grain_seconds))
 
     def replied(self, stage: str, reply: ReplyContext) -> None:
         """A stage below has told what it and its path cost."""

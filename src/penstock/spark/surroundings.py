@@ -7,7 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from penstock.measure.slot_figures import SlotMeasuring
 from penstock.measure.turns import TurnRecord
+from penstock.spark.checkpoint import StateStore
 from penstock.spark.dispatcher import Dispatcher
 from penstock.spark.profiles import Profiles
 
@@ -28,3 +30,5 @@ class Surroundings:
     queue_limit_bytes: int | None = None
     listeners: list[Callable[[TurnRecord], None]] = field(default_factory=list)
     profiles: Profiles = field(default_factory=Profiles)
+    state_store: StateStore | None = None
+    measuring: SlotMeasuring = SlotMeasuring()  # noqa: RUF009 -- frozen

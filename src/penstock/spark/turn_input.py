@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
+from penstock.measure.lineage import Origin
 from penstock.measure.turns import RowTimes, split_times
 from penstock.queues.segment import Arrivals, EventRanges, Slice
 
@@ -17,10 +18,17 @@ class Portion:
     arrivals: Arrivals
     came: float
     event_ranges: EventRanges = field(default_factory=dict)
+    origin: Origin | None = None
+    """The segment they are of; None where Spark reads them itself."""
+    whole: bool = True
+    """Whether nothing is left of the segment."""
 
     @classmethod
-    def of(cls, piece: Slice) -> Portion:
-        return cls(piece.rows, piece.arrivals, piece.segment.published, piece.event_ranges)
+    def of(cls, piece: Slice, queue: str) -> Portion:
+        segment = piece.segment
+        origin = Origin(queue, segment.producer, segment.batch)
+        whole = piece.end == segment.rows
+        return cls(piece.rows, piece.arrivals, segment.published, piece.event_ranges, origin, whole)
 
 
 @dataclass(frozen=True)

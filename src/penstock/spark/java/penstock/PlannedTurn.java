@@ -12,6 +12,7 @@ import org.apache.spark.rdd.RDD;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.catalyst.encoders.ExpressionEncoder$;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.physical.ShufflePartitionIdPassThrough;
 import org.apache.spark.sql.catalyst.trees.TreePattern$;
 import org.apache.spark.sql.classic.Dataset$;
 import org.apache.spark.sql.classic.SparkSession;
@@ -30,6 +31,7 @@ import org.apache.spark.sql.execution.WholeStageCodegenExec;
 import org.apache.spark.sql.execution.arrow.ArrowConverters;
 import org.apache.spark.sql.execution.arrow.ArrowConverters$;
 import org.apache.spark.sql.execution.datasources.v2.BatchScanExec;
+import org.apache.spark.sql.execution.exchange.ShuffleExchangeExec;
 import org.apache.spark.sql.types.StructType;
 import scala.Option;
 import scala.collection.Iterator;
@@ -38,8 +40,8 @@ import scala.runtime.AbstractFunction0;
 /**
  * The plan of a stage without state, optimized and planned once and run at every turn over other files.
  *
- * Only for plans that would come out the same whatever the files: scans, projections, filters, generators and
- * unions, without subqueries, and without the present time, which Spark writes into a plan as a constant.
+ * Only for plans that would come out the same whatever the files: scans, projections, filters, generators,
+ * unions and rows handed out to tasks in rotation, without subqueries, and without the present time, which Spark writes into a plan as a constant.
  */
 public class PlannedTurn extends QueryExecution {
   // Texts that stand for a moment, such as CAST('today' AS DATE), become constants when a plan is optimized.
@@ -164,11 +166,16 @@ public class PlannedTurn extends QueryExecution {
     }
   }
 
+  /** Rows handed out to tasks in rotation: a plan of any files has it. */
+  private static boolean isDealt(SparkPlan plan) {
+    return plan instanceof ShuffleExchangeExec && plan.outputPartitioning() instanceof ShufflePartitionIdPassThrough;
+  }
+
   private static boolean isFixed(SparkPlan plan) {
     boolean known = plan instanceof FileSourceScanExec || plan instanceof ProjectExec
         || plan instanceof FilterExec || plan instanceof GenerateExec || plan instanceof UnionExec
         || plan instanceof CoalesceExec || plan instanceof WholeStageCodegenExec
-        || plan instanceof InputAdapter || plan instanceof ColumnarToRowExec
+        || plan instanceof InputAdapter || plan instanceof ColumnarToRowExec || isDealt(plan)
         || (plan instanceof BatchScanExec && ((BatchScanExec) plan).scan() instanceof Granted);
     if (!known || !plan.subqueries().isEmpty()) {
       return false;

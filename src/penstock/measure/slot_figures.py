@@ -1,0 +1,126 @@
+"""What models and plans of slots go by: figures of stages and of the inputs of a pipeline, by interval."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from penstock.errors import PenstockError
+from penstock.measure.inputs import InputFigures
+from penstock.measure.moments import MomentMeter, Spread, StageMoments
+from penstock.measure.smoothing import Smoothing, WindowSmoothing
+from penstock.measure.turns import TurnRecord
+
+
+@dataclass(frozen=True)
+class SlotMeasuring:
+    """How slots are measured for: on two levels, as in DRS, section IV-A."""
+
+    interval_seconds: float = 60.0
+    """T_m: what was sampled for so long is one measurement."""
+    every_rows: int = 1
+    """N_m: times are sampled once in so many rows."""
+    every_inputs: int = 1
+    """One in so many inputs is followed until all that was derived from it is done."""
+    smoothing: Callable[[], Smoothing] = lambda: WindowSmoothing(3)
+    """Over measurements; makes one for each figure."""
+
+    def __post_init__(self) -> None:
+        if not self.interval_seconds > 0.0 or min(self.every_rows, self.every_inputs) < 1:
+            raise PenstockError(
+                "slots must be measured over intervals of some length and every 1 or more rows and inputs, "
+                f"got {self.interval_seconds} s, {self.every_rows} and {self.every_inputs}: "
+                "nothing would be known"
+            )
+
+
+@dataclass(frozen=True)
+class StageSlotFigures:
+    """Of one stage."""
+
+    moments: StageMoments
+    """lambda_i, mu_i, a_i, s_i."""
+    slots: int
+    sojourn_seconds: float = 0.0
+    """E[T_i] of a row as measured; 0.0 before any was."""
+    turns_per_input: float = 0.0
+    """In how many turns of the stage an input has a part; 0.0 before any is known."""
+    segment_seconds: float = 0.0
+    """Between segments that arrive; 0.0 before two came."""
+    fixed_seconds: float = 0.0
+    """c0 of a turn."""
+    row_seconds: float = 0.0
+    """c1: slot seconds for a row."""
+
+    @property
+    def known(self) -> bool:
+        """Whether there is enough for a model."""
+        return self.moments.known
+
+
+@dataclass(frozen=True)
+class SlotFigures:
+    """Of one pipeline, as of its last interval that ended."""
+
+    at: float
+    outside_rows_per_second: float
+    """lambda_0, in rows."""
+    inputs: InputFigures
+    """Since the interval before: inputs are segments from outside."""
+    stages: Mapping[str, StageSlotFigures]
+
+
+class StageSlotMeter:
+    """Follows one stage by its arrivals and turns. Not safe for threads."""
+
+    def __init__(self, started_at: float, measuring: SlotMeasuring):
+        self._measuring = measuring
+        self._moments = MomentMeter(
+            started_at, measuring.every_rows, measuring.interval_seconds, measuring.smoothing
+        )
+        self._started_at = self._last_segment = started_at
+        self._sojourns, self._gaps = Spread(), Spread()
+        self._smooth = {name: measuring.smoothing() for name in ("sojourn", "turns", "gap")}
+        self._figures = StageSlotFigures(StageMoments(), 1)
+
+    def arrived(self, at: float, rows: int) -> None:
+        """A segment came; what was there before the start tells nothing of rates."""
+        if at < self._started_at:
+            return
+        self._moments.arrived(at, rows)
+        self._gaps.add(max(at - self._last_segment, 0.0))
+        self._last_segment = max(at, self._last_segment)
+
+    def ended(self, record: TurnRecord) -> None:
+        """A turn took rows. Of its slots no more were busy than it had rows."""
+        if not record.rows_in:
+            return
+        busy = min(record.slots, record.rows_in)
+        self._moments.served(record.turn_seconds * busy, record.rows_in)
+        seconds = record.queue_seconds + record.schedule_seconds + record.compute_seconds
+        self._sojourns.add(seconds, record.rows_in)
+
+    def look(self, now: float, slots: int, turns: int, inputs_done: int) -> StageSlotFigures:
+        """What the interval that ends now tells; where it tells nothing of a figure, that stays as it was."""
+        last, sojourns, gaps = self._figures, self._sojourns, self._gaps
+        sojourn, per_input, gap = last.sojourn_seconds, last.turns_per_input, last.segment_seconds
+        if sojourns.count:
+            sojourn = self._smooth["sojourn"].smooth(sojourns.mean)
+        if inputs_done and turns:
+            per_input = self._smooth["turns"].smooth(turns / inputs_done)
+        if gaps.count > 1:
+            gap = self._smooth["gap"].smooth(gaps.mean)
+        self._sojourns, self._gaps = Spread(), Spread()
+        self._figures = StageSlotFigures(self._moments.look(now), slots, sojourn, per_input, gap)
+        return self._figures
+
+    def slots_changed(self) -> None:
+        """What a row stayed before tells nothing of now."""
+        self._sojourns, self._smooth["sojourn"] = Spread(), self._measuring.smoothing()
+        self._figures = StageSlotFigures(
+            self._figures.moments,
+            self._figures.slots,
+            0.0,
+            self._figures.turns_per_input,
+            self._figures.segment_seconds,
+        )

@@ -1,0 +1,114 @@
+"""Where arrivals and turns meet the meters of slots: from segments' metadata and turn records alone."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from penstock.measure.inputs import InputMeter
+from penstock.measure.lineage import Lineage, Origin
+from penstock.measure.slot_figures import SlotFigures, SlotMeasuring, StageSlotFigures, StageSlotMeter
+from penstock.measure.turns import TurnRecord
+from penstock.queues.segment import Segment
+from penstock.spark.turn_input import TurnInput
+from penstock.stages.stage import StageGraph
+
+if TYPE_CHECKING:
+    from penstock.spark.compile import RunningStage
+
+
+class SlotMeters:
+    """The meters of one pipeline; every method may be called from any thread."""
+
+    def __init__(self, graph: StageGraph, now: float, measuring: SlotMeasuring):
+        self._lock = threading.Lock()
+        self._measuring = measuring
+        self._outputs = {stage.name: stage.output for stage in graph.stages}
+        self._native = frozenset(stage.name for stage in graph.stages if stage.native is not None)
+        self._outside = {name: queue.consumers for name, queue in graph.queues.items() if not queue.producers}
+        readers = {name: len(queue.consumers) for name, queue in graph.queues.items()}
+        readers |= {_source_of(name): 1 for name in self._native}
+        self._stages = {stage.name: StageSlotMeter(now, measuring) for stage in graph.stages}
+        self._lineage = Lineage(InputMeter(now, measuring.every_inputs), readers)
+        self._outside_rows = 0
+        self._outside_rate = measuring.smoothing()
+        self._began = self._started_at = now
+        self._figures: SlotFigures | None = None
+
+    def arrived(self, stage: str, queue: str, segment: Segment) -> None:
+        """A segment waits at the stage for the first time."""
+        with self._lock:
+            self._stages[stage].arrived(segment.published, segment.rows)
+            if queue in self._outside and segment.published >= self._started_at:
+                came = segment.arrivals.mean if segment.arrivals.bins else segment.published
+                if stage == self._outside[queue][0]:
+                    self._outside_rows += segment.rows
+                self._lineage.arrived(Origin(queue, segment.producer, segment.batch), came)
+
+    def passed(self, stage: str, took: TurnInput, batch: int, rows_out: int, at: float) -> None:
+        """A turn of the stage is about to show what it made."""
+        output = self._outputs[stage]
+        made = Origin(output, stage, batch) if output is not None and rows_out else None
+        taken = [(each.origin, each.whole) for each in took.portions if each.origin is not None]
+        with self._lock:
+            if stage in self._native:
+                taken = [(self._read_by_spark(stage, took, batch), True)] if took.rows else []
+            self._lineage.passed(stage, taken, made, at)
+
+    def _read_by_spark(self, stage: str, took: TurnInput, batch: int) -> Origin:
+        """What Spark reads from its own source is an input when it is taken: nobody saw it come."""
+        origin = Origin(_source_of(stage), stage, batch)
+        self._outside_rows += took.rows
+        for portion in took.portions:
+            self._stages[stage].arrived(portion.came, portion.rows)
+        self._lineage.arrived(origin, took.arrivals.mean)
+        return origin
+
+    def ended(self, record: TurnRecord) -> None:
+        """A turn has ended."""
+        with self._lock:
+            self._stages[record.stage].ended(record)
+
+    def slots_changed(self, stage: str) -> None:
+        """The stage goes on with other slots."""
+        with self._lock:
+            self._stages[stage].slots_changed()
+
+    @property
+    def figures(self) -> SlotFigures | None:
+        """As of the last interval that ended; None before the first."""
+        return self._figures
+
+    def look(self, now: float, stages: Iterable[RunningStage]) -> SlotFigures | None:
+        """The figures of an interval that has just ended; None where none has."""
+        with self._lock:
+            seconds = now - self._began
+            if seconds < self._measuring.interval_seconds - 1e-9:
+                return None
+            inputs = self._lineage.meter.look(now)
+            turns = self._lineage.take_turns()
+            rate = self._outside_rate.smooth(self._outside_rows / seconds)
+            found = {
+                stage.name: self._of(stage, now, turns[stage.name], inputs.inputs_done) for stage in stages
+            }
+            self._began, self._outside_rows = now, 0
+            self._figures = SlotFigures(now, rate, inputs, found)
+            return self._figures
+
+    def _of(self, stage: RunningStage, now: float, turns: int, inputs_done: int) -> StageSlotFigures:
+        figures = self._stages[stage.name].look(now, stage.slots, turns, inputs_done)
+        profile = stage.place.profiles.of(stage.name)
+        if profile is None:
+            return figures
+        return replace(
+            figures,
+            fixed_seconds=profile.fixed_seconds,
+            row_seconds=profile.row_seconds * stage.slots,
+        )
+
+
+def _source_of(stage: str) -> str:
+    """Stands for the queue of a stage that has none."""
+    return f"{stage} source"
