@@ -10,11 +10,11 @@ from penstock.measure.inputs import InputMeter
 
 
 class Origin(NamedTuple):
-    """A segment, by what made it."""
+    """A segment, by what made it and a number that grows."""
 
     queue: str
     producer: str
-    batch: int
+    number: int
 
 
 class Lineage:
@@ -46,10 +46,10 @@ class Lineage:
     def arrived(self, origin: Origin, at: float) -> None:
         """A segment came from outside; told by each stage that reads it, it counts once."""
         source = origin.queue, origin.producer
-        if origin.batch <= self._newest.get(source, -1):
+        if origin.number <= self._newest.get(source, -1):
             return
-        self._newest[source] = origin.batch
-        name = f"{origin.queue}/{origin.producer}/{origin.batch}"
+        self._newest[source] = origin.number
+        name = f"{origin.queue}/{origin.producer}/{origin.number}"
         self.meter.came(name, at, self._readers.get(origin.queue, 0))
         self._derive(origin, frozenset((name,)))
 

@@ -45,13 +45,22 @@ class SlotMeters:
                 came = segment.arrivals.mean if segment.arrivals.bins else segment.published
                 if stage == self._outside[queue][0]:
                     self._outside_rows += segment.rows
-                self._lineage.arrived(Origin(queue, segment.producer, segment.batch), came)
+                self._lineage.arrived(self._origin(queue, segment), came)
+
+    def _origin(self, queue: str, segment: Segment) -> Origin:
+        """Segments from outside by their place in the queue, those of stages by the turn that made them."""
+        number = segment.sequence if queue in self._outside else segment.batch
+        return Origin(queue, segment.producer, number)
 
     def passed(self, stage: str, took: TurnInput, batch: int, rows_out: int, at: float) -> None:
         """A turn of the stage is about to show what it made."""
         output = self._outputs[stage]
         made = Origin(output, stage, batch) if output is not None and rows_out else None
-        taken = [(each.origin, each.whole) for each in took.portions if each.origin is not None]
+        taken = [
+            (self._origin(each.queue, each.segment), each.whole)
+            for each in took.portions
+            if each.segment is not None
+        ]
         with self._lock:
             if stage in self._native:
                 taken = [(self._read_by_spark(stage, took, batch), True)] if took.rows else []

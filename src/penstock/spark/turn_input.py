@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from penstock.measure.lineage import Origin
 from penstock.measure.turns import RowTimes, split_times
-from penstock.queues.segment import Arrivals, EventRanges, Slice
+from penstock.queues.segment import Arrivals, EventRanges, Segment, Slice
 
 
 @dataclass(frozen=True)
@@ -18,17 +17,17 @@ class Portion:
     arrivals: Arrivals
     came: float
     event_ranges: EventRanges = field(default_factory=dict)
-    origin: Origin | None = None
-    """The segment they are of; None where Spark reads them itself."""
+    queue: str = ""
+    segment: Segment | None = None
+    """The one they are of; None where Spark reads them itself."""
     whole: bool = True
     """Whether nothing is left of the segment."""
 
     @classmethod
     def of(cls, piece: Slice, queue: str) -> Portion:
         segment = piece.segment
-        origin = Origin(queue, segment.producer, segment.batch)
         whole = piece.end == segment.rows
-        return cls(piece.rows, piece.arrivals, segment.published, piece.event_ranges, origin, whole)
+        return cls(piece.rows, piece.arrivals, segment.published, piece.event_ranges, queue, segment, whole)
 
 
 @dataclass(frozen=True)
