@@ -153,7 +153,7 @@ class Engine:
         """Who plans the sizes of batches, if somebody does."""
         self._pipelines: dict[str, RunningPipeline] = {}
         self._closed = False
-        self._rescaler = Rescaler(KeptLines(self.state, "slots"), pool, clock)
+        self._rescaler = Rescaler(KeptLines(self.state, "slots"), self._dispatcher)
         self._slot_control = SlotControl(slot_control, self._rescaler, self._dispatcher)
         self._house = Housekeeping(self._around, self.planner, self._slot_control, lambda: self._all)
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from penstock.errors import PenstockError
 from penstock.plan.slot_changes import SlotChange, SlotLine
 from penstock.spark.compile import RunningStage
+from penstock.spark.dispatcher import Dispatcher
 from penstock.spark.kept_lines import KeptLines
 from penstock.spark.running import RunningPipeline
 
@@ -21,10 +22,9 @@ ASKED_FOR = "asked for"
 class Rescaler:
     """Changes slots, one stage after the other; every method may be called from any thread."""
 
-    def __init__(self, kept: KeptLines, pool_slots: int, clock: Callable[[], float]):
+    def __init__(self, kept: KeptLines, dispatcher: Dispatcher):
         self._kept = kept
-        self._pool_slots = pool_slots
-        self._clock = clock
+        self._dispatcher = dispatcher
         self._changing = threading.Lock()
 
     def apply(
@@ -55,15 +55,16 @@ class Rescaler:
         before = stage.slots
         pause = running.rescale(stage, slots)
         way: Any = "restarted" if stage.books.kind == "held" else "next turn"
-        change = SlotChange(self._clock(), stage.name, before, slots, reason, way, pause)
+        change = SlotChange(self._dispatcher.clock(), stage.name, before, slots, reason, way, pause)
         self.keep(change)
         log.info("%s", change.line())
         return change
 
     def _check(self, name: str, slots: object) -> None:
-        if isinstance(slots, bool) or not isinstance(slots, int) or not 1 <= slots <= self._pool_slots:
+        pool = self._dispatcher.slots
+        if isinstance(slots, bool) or not isinstance(slots, int) or not 1 <= slots <= pool:
             raise PenstockError(
-                f"slots of stage {name!r} must be a whole number from 1 to {self._pool_slots}, "
+                f"slots of stage {name!r} must be a whole number from 1 to {pool}, "
                 f"the slots of the pool, got {slots!r}: nothing was changed"
             )
 
