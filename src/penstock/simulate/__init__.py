@@ -6,7 +6,8 @@ from penstock.simulate.errors import SimulationError
 from penstock.simulate.nodes import Node, pool_of
 from penstock.simulate.outcome import Outcome, SinkOutcome, StageOutcome
 from penstock.simulate.plant import Inflow, Plant, StageSetup, WindowSetup
-from penstock.simulate.simulation import Control, Simulation, SimulationSettings
+from penstock.simulate.settings import Control, SimulationSettings
+from penstock.simulate.simulation import Simulation
 
 __all__ = [
     "Arrivals",

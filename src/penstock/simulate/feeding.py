@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from heapq import heappop, heappush
 from math import inf
 
 import numpy as np
@@ -90,3 +91,69 @@ class Feed:
         least = progress if self._least is None else self._least
         self._least = progress
         return Parcel(rows, time, self._source, progress, least)
+
+
+class Supply:
+    """All inflows, by when their next rows come. `segments` counts what has come so far.
+
+    Each stage that rows come to is told by `touch`, but not where nobody could act on them: while it is in its
+    turn they matter at its end. With `lazy`, where the order of stages does not hang on how many rows wait,
+    those of a stage that waits matter when it is first in line. Whoever wants them then must `catch_up`.
+    """
+
+    def __init__(self, lazy: bool, touch: Callable[[Station], None]):
+        self.segments = 0
+        self._lazy = lazy
+        self._touch = touch
+        self._feeds: list[Feed] = []
+        self._of: dict[str, list[int]] = {}
+        self._coming: list[tuple[float, int]] = []
+
+    def add(self, feed: Feed) -> None:
+        for station in feed.stations:
+            self._of.setdefault(station.name, []).append(len(self._feeds))
+        self._feeds.append(feed)
+        self._await(len(self._feeds) - 1)
+
+    @property
+    def next_at(self) -> float:
+        """When rows come that somebody must know of; inf if none do."""
+        return self._coming[0][0] if self._coming else inf
+
+    def come(self, now: float) -> None:
+        """The rows of the next inflow come, or are left to come unseen."""
+        _, number = heappop(self._coming)
+        feed = self._feeds[number]
+        if all(self._sleeps(station) for station in feed.stations):
+            feed.asleep = True
+            return
+        self._fetch(feed, now)
+        self._await(number)
+
+    def catch_up(self, station: Station, now: float) -> None:
+        """Takes in what has come to the stage unseen."""
+        for number in self._of.get(station.name, ()):
+            if self._feeds[number].asleep:
+                self._fetch(self._feeds[number], now)
+
+    def watch(self, station: Station) -> None:
+        """The next rows for the stage are told of."""
+        for number in self._of.get(station.name, ()):
+            if self._feeds[number].asleep:
+                self._await(number)
+
+    def _sleeps(self, station: Station) -> bool:
+        return not station.is_idle or (self._lazy and station.waits_as != "")
+
+    def _await(self, number: int) -> None:
+        feed = self._feeds[number]
+        feed.asleep = False
+        if feed.next_at < inf:
+            heappush(self._coming, (feed.next_at, number))
+
+    def _fetch(self, feed: Feed, now: float) -> None:
+        came = feed.come(now)
+        if came:
+            self.segments += came
+            for station in feed.stations:
+                self._touch(station)

@@ -37,6 +37,22 @@ class SlotMap:
         self.total = 0
         self._here: set[str] = set()
         self._free: list[str] = []
+        self._slot_seconds = 0.0
+        self._since = 0.0
+
+    def count_from(self, time: float) -> None:
+        """What slots there are counts from then on."""
+        self._since = time
+
+    def count(self, now: float) -> None:
+        """Slots are about to change, or were asked for."""
+        self._slot_seconds += self.total * max(now - self._since, 0.0)
+        self._since = max(now, self._since)
+
+    def busy_share(self, slot_seconds: float, now: float) -> float:
+        """So much occupied, of what there was up to now."""
+        self.count(now)
+        return slot_seconds / self._slot_seconds if self._slot_seconds > 0.0 else 0.0
 
     def join(self, node: Node) -> None:
         self._here.add(node.name)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from penstock.measure.histogram import LatencyHistogram
+from penstock.simulate.plant import Plant
 from penstock.simulate.rows import Rows
+from penstock.simulate.station import Station
 
 BLOCK = 8192
 
@@ -88,3 +90,33 @@ class Outcome:
     turns: int
     backlog_seconds: float
     """Rows that wait at the end, in seconds of what comes from outside."""
+
+
+def sink_outcomes(plant: Plant, latencies: Mapping[str, Latencies]) -> dict[str, SinkOutcome]:
+    """By pipeline and sink."""
+    found = {}
+    for each in plant.stages:
+        if each.sink is not None:
+            name = f"{each.pipeline}.{each.sink}"
+            latency = latencies[name].histogram
+            found[name] = SinkOutcome(each.pipeline, each.sink, each.target_seconds, latency)
+    return found
+
+
+def stage_outcome(station: Station) -> StageOutcome:
+    return StageOutcome(
+        station.name,
+        station.turns,
+        station.rows_in,
+        station.rows_out,
+        station.inbox.rows_waiting,
+        station.slot_seconds,
+        station.lanes if station.setup.lanes else station.slots,
+    )
+
+
+def backlog_seconds(plant: Plant, stations: Iterable[Station]) -> float:
+    """Rows that wait, in seconds of what comes from outside."""
+    outside = sum(inflow.arrivals.rows_per_second for inflow in plant.inflows)
+    waiting = sum(station.inbox.rows_waiting for station in stations)
+    return waiting / outside if outside else 0.0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -133,6 +134,31 @@ class Plant:
         """The stages that read what this one writes."""
         return self.readers.get(stage.output, ()) if stage.output is not None else ()
 
+    def producers(self, stage: StageSetup) -> int:
+        """Whom a stage hears from: inflows, and stages before it; those of a loop are not waited for."""
+        place = self._places[stage.name]
+        return sum(
+            self._inflow_counts.get(queue, 0) + sum(writer < place for writer in self._writers.get(queue, ()))
+            for queue in stage.inputs
+        )
+
+    @cached_property
+    def _places(self) -> dict[str, int]:
+        return {stage.name: place for place, stage in enumerate(self.stages)}
+
+    @cached_property
+    def _writers(self) -> dict[str, list[int]]:
+        """By queue, the places of the stages that write to it."""
+        found: dict[str, list[int]] = {}
+        for place, stage in enumerate(self.stages):
+            if stage.output is not None:
+                found.setdefault(stage.output, []).append(place)
+        return found
+
+    @cached_property
+    def _inflow_counts(self) -> dict[str, int]:
+        return Counter(inflow.queue for inflow in self.inflows)
+
     @cached_property
     def rates(self) -> Mapping[str, float]:
         """Rows per second at each stage, through loops; refuses a loop in which rows become no fewer."""
@@ -148,7 +174,7 @@ class Plant:
     @cached_property
     def steepness(self) -> Mapping[str, float]:
         """By stage, for the policy min-memory; rows that go round a loop count as gone at its end."""
-        places = {stage.name: place for place, stage in enumerate(self.stages)}
+        places = self._places
         readers = {
             stage.name: [each.name for each in self.below(stage) if places[each.name] > places[stage.name]]
             for stage in self.stages

@@ -21,7 +21,8 @@ from penstock.simulate.arrivals import Ticks
 from penstock.simulate.costs import TurnCost, fitted
 from penstock.simulate.errors import SimulationError
 from penstock.simulate.plant import Inflow, Plant, StageSetup, WindowSetup
-from penstock.simulate.simulation import Simulation, SimulationSettings
+from penstock.simulate.settings import SimulationSettings
+from penstock.simulate.simulation import Simulation
 from penstock.simulate.station import Turn
 from penstock.spark.rate_clock import RateClock
 from penstock.workloads.share_run import ShareRun

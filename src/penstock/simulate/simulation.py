@@ -7,78 +7,31 @@ before anything is decided. Two runs of one seed are the same, and arrivals are 
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from heapq import heapify, heappop, heappush
+from collections.abc import Sequence
+from dataclasses import replace
 from math import inf
-from typing import Protocol
 
 import numpy as np
 
-from penstock.scheduling.consumption import All, Consumption
 from penstock.scheduling.decisions import Grant
-from penstock.scheduling.policies import (
-    ContextPolicy,
-    Fifo,
-    Llf,
-    LongestQueue,
-    MinLatency,
-    MinMemory,
-    Policy,
-    Random,
-)
+from penstock.scheduling.policies import ContextPolicy, Llf, MinMemory, Random
 from penstock.scheduling.scheduler import Scheduler
 from penstock.simulate.agenda import LOOK, NODE_CHANGES, ROWS_COME, TURN_ENDS, Agenda
 from penstock.simulate.costs import Chance
 from penstock.simulate.errors import SimulationError
-from penstock.simulate.feeding import Feed
+from penstock.simulate.feeding import Feed, Supply
 from penstock.simulate.inbox import Inbox, Messages, Parcel, Runs
-from penstock.simulate.nodes import Node, SlotMap, checked, pool_of
-from penstock.simulate.outcome import Latencies, Outcome, SinkOutcome, StageOutcome
+from penstock.simulate.nodes import Node, SlotMap, checked
+from penstock.simulate.outcome import Latencies, Outcome, backlog_seconds, sink_outcomes, stage_outcome
 from penstock.simulate.plant import Plant, StageSetup
+from penstock.simulate.settings import WITHOUT_CONTEXTS, WITHOUT_ROWS, Control, SimulationSettings
 from penstock.simulate.station import Station, Turn
-
-WITHOUT_CONTEXTS = (Fifo, LongestQueue, MinLatency, MinMemory, Random)
-"""Policies that look at no context, so that none need be made for them."""
-WITHOUT_ROWS = (Fifo, MinLatency, MinMemory)
-"""Policies whose order does not hang on how many rows wait."""
-_ALL = All()
-GRAIN_SECONDS, PATIENCE_SECONDS = 1.0, 30.0
-"""As an engine has them."""
-
-
-class Control(Protocol):
-    """Looks at a simulation now and then, and may change it: a planner, a controller of slots."""
-
-    every_seconds: float
-
-    def look(self, simulation: Simulation, now: float) -> None: ...
-
-    def turn_ended(self, simulation: Simulation, turn: Turn, now: float) -> None: ...
-
-
-@dataclass(frozen=True)
-class SimulationSettings:
-    """How it is scheduled, on what, and the seed of all chance."""
-
-    policy: Policy
-    nodes: tuple[Node, ...]
-    consumption: Consumption = _ALL
-    grain_seconds: float = GRAIN_SECONDS
-    patience_seconds: float = PATIENCE_SECONDS
-    seed: int = 0
-    controls: tuple[Control, ...] = ()
-    on_turn: Callable[[Turn], None] | None = None
-
-    @classmethod
-    def on_slots(cls, policy: Policy, slots: int, **others: object) -> SimulationSettings:
-        """One node with so many slots, which stays."""
-        return replace(cls(policy, pool_of(slots)), **others)  # type: ignore[arg-type]
 
 
 class Simulation:
     """One run of a plant.
 
+    >>> from penstock.scheduling import Fifo
     >>> from penstock.simulate import Inflow, Plant, StageSetup, Ticks, TurnCost
     >>> stage = StageSetup("s", "p", TurnCost(0.05), ("in",), sink="out")
     >>> settings = SimulationSettings.on_slots(Fifo(), 1)
@@ -92,9 +45,9 @@ class Simulation:
         self.plant = plant
         self.settings = settings
         self._nodes = checked(settings.nodes)
-        self._contexts = not isinstance(settings.policy, WITHOUT_CONTEXTS)
-        self._lazy = isinstance(settings.policy, WITHOUT_ROWS)
-        self._steep = not isinstance(settings.policy, (Fifo, LongestQueue, MinLatency, Random))
+        self._contexts = type(settings.policy) not in WITHOUT_CONTEXTS
+        self._lazy = type(settings.policy) in WITHOUT_ROWS
+        self._steep = self._contexts or isinstance(settings.policy, MinMemory)
         policy = settings.policy
         if isinstance(policy, Random):
             policy = replace(policy, seed=settings.seed)
@@ -114,14 +67,10 @@ class Simulation:
         self._link()
         self.latencies = {f"{each.pipeline}.{each.sink}": Latencies() for each in plant.stages if each.sink}
         self._agenda = Agenda()
-        self._feeds: list[Feed] = []
-        self._feeds_of: dict[str, list[int]] = {stage.name: [] for stage in plant.stages}
-        self._coming: list[tuple[float, int]] = []
         self._touched: dict[Station, None] = {}
+        self._supply = Supply(self._lazy, self._touch)
         self._look_again_at = inf
         self._measured_from = 0.0
-        self._slot_seconds = 0.0
-        self._slots_since = 0.0
         self.events = 0
         self.turns = 0
 
@@ -129,7 +78,7 @@ class Simulation:
         timed = any(queue in self.plant.timed_queues for queue in setup.inputs)
         inbox: Inbox = Runs()
         if timed or self._contexts:
-            inbox = Messages(setup, self.context_policy, self._producers(setup))
+            inbox = Messages(setup, self.context_policy, self.plant.producers(setup))
         return Station(setup, inbox, Chance(setup.cost.scv, self._generator("turns", setup.name)))
 
     @property
@@ -137,20 +86,6 @@ class Simulation:
         """The policy by which contexts are made; where turns go by another, they still tell deadlines."""
         policy = self.settings.policy
         return policy if isinstance(policy, ContextPolicy) else Llf()
-
-    def _producers(self, setup: StageSetup) -> int:
-        """How many sources a stage waits for before it has a frontier; a loop is not waited for."""
-        stages = self.plant.stages
-        places = {stage.name: place for place, stage in enumerate(stages)} if setup.window else {}
-        before = (
-            sum(
-                stage.output in setup.inputs and places.get(stage.name, 0) < places.get(setup.name, 0)
-                for stage in stages
-            )
-            if setup.window
-            else 0
-        )
-        return before + sum(inflow.queue in setup.inputs for inflow in self.plant.inflows)
 
     def _generator(self, what: str, name: str) -> np.random.Generator:
         return np.random.default_rng([self.settings.seed, zlib.crc32(f"{what}|{name}".encode())])
@@ -171,9 +106,10 @@ class Simulation:
                 f"a simulation must last longer than its warm-up, got {seconds:g} s with "
                 f"{warmup_seconds:g} s of warm-up: nothing would be measured"
             )
-        self._measured_from = self._slots_since = warmup_seconds
+        self._measured_from = warmup_seconds
+        self._slot_map.count_from(warmup_seconds)
         self._prepare(seconds)
-        while (now := min(self._agenda.next_at, self._coming[0][0] if self._coming else inf)) <= seconds:
+        while (now := min(self._agenda.next_at, self._supply.next_at)) <= seconds:
             self._happen(now)
             self._decide(now)
         return self._outcome(seconds, warmup_seconds)
@@ -183,13 +119,7 @@ class Simulation:
             stations = [self.stations[each.name] for each in self.plant.readers[inflow.queue]]
             chance = self._generator("rows", f"{inflow.queue}|{inflow.producer}|{number}")
             timed = inflow.queue in self.plant.timed_queues
-            self._feeds.append(Feed(inflow, stations, chance, end, timed))
-            for station in stations:
-                self._feeds_of[station.name].append(number)
-        self._coming = [
-            (feed.next_at, number) for number, feed in enumerate(self._feeds) if feed.next_at < inf
-        ]
-        heapify(self._coming)
+            self._supply.add(Feed(inflow, stations, chance, end, timed))
         for node in self._nodes:
             if node.joins_at > 0.0:
                 self._agenda.add(node.joins_at, NODE_CHANGES, node)
@@ -200,14 +130,14 @@ class Simulation:
 
     def _happen(self, now: float) -> None:
         """All that happens at this moment."""
-        agenda, coming = self._agenda, self._coming
+        agenda, supply = self._agenda, self._supply
         while True:
-            next_rows = coming[0][0] if coming else inf
+            next_rows = supply.next_at
             time, priority = agenda.next_order
             if time > now and next_rows > now:
                 return
             if next_rows <= now and (time > now or priority > ROWS_COME):
-                self._rows_come(now)
+                supply.come(now)
                 continue
             _, thing = agenda.pop()
             if isinstance(thing, Turn):
@@ -219,49 +149,6 @@ class Simulation:
             else:
                 self._controlled(thing, now)  # type: ignore[arg-type]
 
-    def _rows_come(self, now: float) -> None:
-        """Rows of one inflow come, unless nobody could do anything about them yet."""
-        _, number = heappop(self._coming)
-        feed = self._feeds[number]
-        if all(self._sleeps(station) for station in feed.stations):
-            feed.asleep = True
-            return
-        self._fetch(feed, now)
-        self._watch(feed, number)
-
-    def _watch(self, feed: Feed, number: int) -> None:
-        feed.asleep = False
-        if feed.next_at < inf:
-            heappush(self._coming, (feed.next_at, number))
-
-    def _sleeps(self, station: Station) -> bool:
-        """Rows that come while it is in a turn matter at its end, and where order does not hang on them,
-        rows that come while it waits matter when it is first in line."""
-        return not station.is_idle or (self._lazy and station.waits_as != "")
-
-    def _fetch(self, feed: Feed, now: float) -> bool:
-        """Whether rows have come by now; they are in their queues then."""
-        came = feed.come(now)
-        if came:
-            self.events += came
-            for station in feed.stations:
-                self._touched[station] = None
-        return came > 0
-
-    def _catch_up(self, station: Station, now: float) -> None:
-        """Takes in what has come unseen."""
-        for number in self._feeds_of[station.name]:
-            feed = self._feeds[number]
-            if feed.asleep:
-                self._fetch(feed, now)
-
-    def _wake(self, station: Station) -> None:
-        """The next rows for it must be told of."""
-        for number in self._feeds_of[station.name]:
-            feed = self._feeds[number]
-            if feed.asleep:
-                self._watch(feed, number)
-
     def _turn_ends(self, turn: Turn, now: float) -> None:
         if turn.broken:
             return
@@ -269,7 +156,7 @@ class Simulation:
         self.scheduler.finished(turn.grant.stage, now)
         self._slot_map.release(turn.places)
         station.end(turn, self._measured_from)
-        self._catch_up(station, now)
+        self._supply.catch_up(station, now)
         self.turns += 1
         self.events += 1
         if turn.result is not None:
@@ -279,6 +166,9 @@ class Simulation:
             self.settings.on_turn(turn)
         for control in self.settings.controls:
             control.turn_ended(self, turn, now)
+
+    def _touch(self, station: Station) -> None:
+        self._touched[station] = None
 
     def _deliver(self, setup: StageSetup, result: Parcel, now: float) -> None:
         self.events += 1
@@ -292,7 +182,7 @@ class Simulation:
                 self._touched[station] = None
 
     def _node_changes(self, node: Node, now: float) -> None:
-        self._count_slots(now)
+        self._slot_map.count(now)
         if now < node.leaves_at:
             self._slot_map.join(node)
         else:
@@ -309,17 +199,13 @@ class Simulation:
                     self.scheduler.finished(turn.grant.stage, now)
                     station.count_slots(turn.grant, now, self._measured_from)
                     station.break_off(turn)
-                    self._catch_up(station, now)
+                    self._supply.catch_up(station, now)
                     self._slot_map.release(turn.places)
                     self._touched[station] = None
 
-    def _count_slots(self, now: float) -> None:
-        self._slot_seconds += self._slot_map.total * max(now - self._slots_since, 0.0)
-        self._slots_since = max(now, self._slots_since)
-
     def _controlled(self, control: Control, now: float) -> None:
         for station in self.stations.values():
-            self._catch_up(station, now)
+            self._supply.catch_up(station, now)
         control.look(self, now)
         self._agenda.add(now + control.every_seconds, LOOK, control)
 
@@ -335,7 +221,7 @@ class Simulation:
             if not scheduler.stages_waiting:
                 return
             if self._lazy:
-                self._catch_up(self._by_lane[scheduler.upcoming], now)
+                self._supply.catch_up(self._by_lane[scheduler.upcoming], now)
                 self._look_at_touched(now)
             decision = scheduler.next(now)
             if not isinstance(decision, Grant):
@@ -360,7 +246,7 @@ class Simulation:
             view = station.view(now, self.settings.grain_seconds, steepness, self._contexts)
             station.waits_as = lane
             if not self._lazy:
-                self._wake(station)
+                self._supply.watch(station)
             self._by_lane[lane] = station
             if self._contexts and station.setup.window is not None:
                 self.scheduler.expect(station.name, None)
@@ -371,7 +257,7 @@ class Simulation:
             if station.waits_as:
                 self.scheduler.withdraw(station.waits_as)
                 station.waits_as = ""
-            self._wake(station)
+            self._supply.watch(station)
             if self._contexts and station.setup.window is not None:
                 self.scheduler.expect(station.name, station.expected_start(now))
 
@@ -384,40 +270,16 @@ class Simulation:
             self._touched[station] = None
 
     def _outcome(self, end: float, warmup_seconds: float) -> Outcome:
-        self._count_slots(end)
         for station in self.stations.values():
             for turn in station.running.values():
                 station.count_slots(turn.grant, end, self._measured_from)
-        outside = sum(inflow.arrivals.rows_per_second for inflow in self.plant.inflows)
-        waiting = sum(station.inbox.rows_waiting for station in self.stations.values())
-        busy = sum(station.slot_seconds for station in self.stations.values())
+        occupied = sum(station.slot_seconds for station in self.stations.values())
         return Outcome(
             seconds=end - warmup_seconds,
-            sinks={
-                f"{each.pipeline}.{each.sink}": SinkOutcome(
-                    each.pipeline,
-                    each.sink,
-                    each.target_seconds,
-                    self.latencies[f"{each.pipeline}.{each.sink}"].histogram,
-                )
-                for each in self.plant.stages
-                if each.sink is not None
-            },
-            stages={name: _told(station) for name, station in self.stations.items()},
-            slots_busy=busy / self._slot_seconds if self._slot_seconds else 0.0,
-            events=self.events,
+            sinks=sink_outcomes(self.plant, self.latencies),
+            stages={name: stage_outcome(station) for name, station in self.stations.items()},
+            slots_busy=self._slot_map.busy_share(occupied, end),
+            events=self.events + self._supply.segments,
             turns=self.turns,
-            backlog_seconds=waiting / outside if outside else 0.0,
+            backlog_seconds=backlog_seconds(self.plant, self.stations.values()),
         )
-
-
-def _told(station: Station) -> StageOutcome:
-    return StageOutcome(
-        station.name,
-        station.turns,
-        station.rows_in,
-        station.rows_out,
-        station.inbox.rows_waiting,
-        station.slot_seconds,
-        station.lanes if station.setup.lanes else station.slots,
-    )

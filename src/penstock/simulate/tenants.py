@@ -18,7 +18,8 @@ from penstock.simulate.arrivals import Trace
 from penstock.simulate.costs import TurnCost
 from penstock.simulate.errors import SimulationError
 from penstock.simulate.plant import Inflow, Plant, StageSetup, WindowSetup
-from penstock.simulate.simulation import Simulation, SimulationSettings
+from penstock.simulate.settings import SimulationSettings
+from penstock.simulate.simulation import Simulation
 from penstock.simulate.station import Turn
 from penstock.workloads.tenants.arrivals import Message, completed_at, in_ticks, messages_of
 from penstock.workloads.tenants.events import MICROS, last_micros
