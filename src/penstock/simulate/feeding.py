@@ -96,7 +96,7 @@ class Feed:
 class Supply:
     """All inflows, by when their next rows come. `segments` counts what has come so far.
 
-    Each stage that rows come to is told by `touch`, but not where nobody could act on them: while it is in its
+    Each stage that rows come to is told by `touch`, but not where nobody could act on them: while it is in a
     turn they matter at its end. With `lazy`, where the order of stages does not hang on how many rows wait,
     those of a stage that waits matter when it is first in line. Whoever wants them then must `catch_up`.
     """
