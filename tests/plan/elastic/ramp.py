@@ -8,7 +8,7 @@ from statistics import fmean
 
 from tests.plan.elastic.plant import Plant, PlantStage, Run
 
-from penstock.plan.elastic import Elasticity, ManagedPipeline, ManagedStage, NodeSeen, Region
+from penstock.plan.elastic import Elasticity, FixedNodes, ManagedPipeline, ManagedStage, NodeSeen, Region
 
 SECONDS = 3600
 STATIC = {"wc.source": 1, "wc.split": 2, "wc.count": 6, "wc.publish": 6}
@@ -66,6 +66,13 @@ def static() -> Figures:
 def paper() -> Run:
     pipeline = ManagedPipeline("wc", STAGES, start_nodes=5)
     return Run(Elasticity((pipeline,), (Region("cloud", reserve_slots=5, low_share=0.1),)), plant_of(5))
+
+
+def elastic_replicas() -> Run:
+    """The second scenario: nodes stay as they are."""
+    pipeline = ManagedPipeline("wc", STAGES, start_nodes=5)
+    region = Region("cloud", most_nodes=STATIC_NODES)
+    return Run(Elasticity((pipeline,), (region,), region_policy=FixedNodes()), plant_of(STATIC_NODES))
 
 
 def model_based(target_seconds: float) -> Run:

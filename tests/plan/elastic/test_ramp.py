@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.plan.elastic.ramp import SECONDS, Figures, figures, model_based, paper, static
+from tests.plan.elastic.ramp import SECONDS, Figures, elastic_replicas, figures, model_based, paper, static
 
 
 @pytest.fixture(scope="module")
@@ -19,6 +19,13 @@ def test_the_policies_of_the_paper_save_about_what_they_saved_there(fixed: Figur
     assert replicas == pytest.approx(0.55, abs=0.05)
     assert nodes == pytest.approx(0.24, abs=0.05)
     assert found.latency_seconds < 1.7 * fixed.latency_seconds
+
+
+def test_elastic_replicas_on_nodes_that_stay_save_replicas_alone(fixed: Figures) -> None:
+    run = elastic_replicas().go(SECONDS)
+    replicas, nodes = figures(run.plant).savings(fixed)
+    assert replicas == pytest.approx(0.55, abs=0.05)
+    assert nodes == 0.0
 
 
 def test_model_based_policies_save_more_nodes_at_less_latency(fixed: Figures) -> None:

@@ -25,7 +25,7 @@ from penstock.plan.elastic.nodes import ElasticError, Ledger, Node, NodeKind, Re
 from penstock.plan.elastic.observation import NodeSeen, Observation, StageSeen
 from penstock.plan.elastic.operator_manager import OnlyMeasure, OperatorPolicy, OperatorView, Thresholds
 from penstock.plan.elastic.queueing_plan import QueueingPlan
-from penstock.plan.elastic.region_manager import KeepReserve, RegionPolicy, RegionView
+from penstock.plan.elastic.region_manager import FixedNodes, KeepReserve, RegionPolicy, RegionView
 from penstock.plan.elastic.replay import Record, replay
 from penstock.plan.elastic.settings import ManagedPipeline, ManagedStage, Periods, Region
 from penstock.plan.elastic.state import ElasticState, ScaleIn, SlotRequest
@@ -44,6 +44,7 @@ __all__ = [
     "ElasticError",
     "ElasticState",
     "Elasticity",
+    "FixedNodes",
     "GrantOrAsk",
     "HideNode",
     "Hold",

@@ -44,6 +44,14 @@ class KeepReserve:
         return tuple(_fewer(view, free))
 
 
+@dataclass(frozen=True)
+class FixedNodes:
+    """Proposes nothing: for nodes that stay as they are. With `most_nodes` the region grows for nobody."""
+
+    def propose(self, view: RegionView) -> tuple[Wish, ...]:
+        return ()
+
+
 def _more(view: RegionView, free: int) -> list[Wish]:
     region, kind = view.region, view.region.smallest
     reason = f"{free} slot{'' if free == 1 else 's'} free in {region.name}, {region.reserve_slots} wanted"
