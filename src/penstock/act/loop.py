@@ -10,6 +10,9 @@ from penstock.plan.elastic import Elasticity, ElasticState, Observation, Record,
 
 log = logging.getLogger("penstock")
 
+STATE_EVERY = 100
+"""Looks: a log of which the beginning is gone can be replayed from the next of them."""
+
 
 class ElasticLoop:
     """Called every second or so; managers whose time has not come do nothing."""
@@ -20,11 +23,13 @@ class ElasticLoop:
         observe: Callable[[float], Observation],
         actuator: Actuator,
         keep: Callable[[Record], object] = lambda record: None,
+        state: ElasticState | None = None,
     ):
-        """`keep` is handed every look at which a manager was due or something was seen."""
+        """`keep` is handed every look; `state` is where another loop ended, if it is to go on from there."""
         self.elasticity = elasticity
         """May be replaced between looks, as pipelines come and go."""
-        self.state = ElasticState()
+        self.state = state or ElasticState()
+        self._looks = 0
         self._observe, self._actuator, self._keep = observe, actuator, keep
 
     def look(self, now: float) -> Step | None:
@@ -33,8 +38,9 @@ class ElasticLoop:
             return None
         seen = self._observe(now)
         step = self.elasticity.step(self.state, seen)
-        self.state = step.state
-        self._keep(Record(seen, step.decisions))
+        before, self.state = self.state, step.state
+        self._keep(Record(seen, step.decisions, before if self._looks % STATE_EVERY == 0 else None))
+        self._looks += 1
         for each in step.decisions:
             log.info(
                 "%s manager of %s: %s %s: %s", each.level, each.manager, each.kind, each.change, each.reason

@@ -33,6 +33,7 @@ from penstock.plan.elastic import (
     replay,
 )
 from penstock.plan.elastic.nodes import NO_PLACE
+from penstock.plan.elastic.stored_state import state_from_json, state_to_json
 
 APPLICATIONS: tuple[ApplicationPolicy, ...] = (
     RefuseTaken(),
@@ -151,6 +152,7 @@ def check_log(run: Run) -> None:
     stored = [Record.from_json(json.loads(json.dumps(record.to_json()))) for record in run.log]
     assert stored == run.log
     assert replay(run.elasticity, stored) == decisions
+    assert state_from_json(json.loads(json.dumps(state_to_json(run.state)))) == run.state
 
 
 def steady(policies: str, load: float, noise: float, slots: int) -> Run:

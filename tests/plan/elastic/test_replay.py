@@ -23,6 +23,17 @@ def test_a_log_that_was_written_down_leads_to_the_same_decisions(run: Run) -> No
     assert len(run.decisions) > 30
 
 
+def test_a_log_whose_beginning_is_gone_is_replayed_from_a_state_in_it() -> None:
+    run = paper().go(SECONDS // 2)
+    middle, seen = run.state, len(run.log)
+    run.go(SECONDS // 2)
+    rest = run.log[seen:]
+    rest[0] = replace(rest[0], state=middle)
+    log = [Record.from_json(json.loads(json.dumps(record.to_json()))) for record in rest]
+    assert replay(run.elasticity, log) == tuple(each for record in rest for each in record.decisions)
+    assert replay(run.elasticity, run.log[seen:]) != replay(run.elasticity, log)
+
+
 def test_other_settings_lead_to_other_decisions() -> None:
     run = paper().go(SECONDS)
     eager = replace(run.elasticity, operators=Thresholds(out_share=0.5))
