@@ -15,6 +15,7 @@ pytestmark = pytest.mark.skipif(not is_installed(), reason="rabbitmq-server is n
 AMQP_0_9_1 = b"AMQP\x00\x00\x09\x01"
 
 
+@pytest.mark.slow
 def test_a_broker_speaks_amqp_on_a_port_of_its_own_until_it_is_ended() -> None:
     with RabbitMQ() as broker:
         assert broker.url == f"amqp://guest:guest@127.0.0.1:{broker.port}/"

@@ -24,7 +24,7 @@ def test_counts_are_those_of_the_sentences_sent_over_turns_and_a_restart(
     def keep(messages: pa.Table, turn: int) -> None:
         tally.add(messages["payload"].to_pylist())
 
-    for part in (range(0, 60, 20), range(60, 120, 20)):
+    for part in (range(0, 40, 20), range(40, 80, 20)):
         with Spool(tmp_path / "in") as spool:
             pipeline = word_count(
                 sources.FromSpool(spool, SCHEMA), sinks.Callback(keep), replicas={"split": 2, "count": 2}
@@ -35,6 +35,6 @@ def test_counts_are_those_of_the_sentences_sent_over_turns_and_a_restart(
                 spool.append(sentences.table(first, 20))
                 running.drain(60)
             running.stop()
-    sent = sentences.counts(120)
+    sent = sentences.counts(80)
     assert (tally.lost(sent), tally.doubled, tally.unsent(sent)) == (0, 0, 0)
     assert sum(tally.told.values()) == sum(sent.values())

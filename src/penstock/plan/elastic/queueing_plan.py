@@ -41,26 +41,29 @@ class QueueingPlan:
         if unknown := _unknown(view):
             return Judged(tuple(refused(f"no plan: {unknown}") for _ in proposals), memory=memory)
         growth, memory = self._growth(view, memory)
-        planned = {
-            ahead: self._plan(self._network(view, growth, ahead), view)
-            for ahead in (self.ahead_seconds, self.nodes_ahead_seconds)
-        }
-        soon, later = planned[self.ahead_seconds], planned[self.nodes_ahead_seconds]
         roomy = self._plan(self._network(view, growth, self.ahead_seconds, 1.0 + self.margin), view)
         recent = Recent.of(memory, "wanted", self.calm_seconds).add(view.now, roomy.total)
-        memory = {**memory, "wanted": recent.pairs}
-        have = {name: view.room.ledger.replicas(name) for name in soon.slots}
-        network = self._network(view, growth, self.ahead_seconds)
-        late = network.sojourn_seconds(have) > self._aim(view, network)
-        if late and any(slots > have[name] for name, slots in soon.slots.items()):
-            plan, wanted = soon, {name: max(slots, soon.slots[name]) for name, slots in have.items()}
-        elif recent.calm(view.now) and recent.most < sum(have.values()):
-            plan, wanted = roomy, dict(roomy.slots)
-        else:
-            plan, wanted = judge(network, have), have
+        fewer = roomy if recent.calm(view.now) and recent.most < _total(view) else None
+        plan, wanted = self._wanted(view, self._network(view, growth, self.ahead_seconds), fewer)
+        later = self._plan(self._network(view, growth, self.nodes_ahead_seconds), view)
         steps = _Steps(view, wanted, plan)
         verdicts = tuple(steps.verdict(proposal) for proposal in proposals)
+        memory = {**memory, "wanted": recent.pairs}
         return Judged(verdicts, tuple(steps.rest()), memory, _needs(view, wanted, later.slots))
+
+    def _wanted(
+        self, view: ApplicationView, network: Network, fewer: SlotPlan | None
+    ) -> tuple[SlotPlan, dict[str, int]]:
+        """More where the target is missed and that helps, else `fewer` if there is a plan, else the same."""
+        have = {stage.name: view.room.ledger.replicas(stage.name) for stage in network.stages}
+        if network.sojourn_seconds(have) > self._aim(view, network):
+            plan = self._plan(network, view)
+            more = {name: max(slots, plan.slots[name]) for name, slots in have.items()}
+            if more != have:
+                return plan, more
+        if fewer is not None:
+            return fewer, dict(fewer.slots)
+        return judge(network, have), have
 
     def _growth(self, view: ApplicationView, memory: Memory) -> tuple[dict[str, float], Memory]:
         """Rows/s by which the rate of each stage grows every second, over about two looks."""
@@ -159,6 +162,11 @@ class _Steps:
         if isinstance(wish.change, AddReplica) and not wish.change.node:
             return OwnChange(wish, asked(f"{why_not}: the infrastructure manager is asked for one"))
         return OwnChange(wish, refused(why_not))
+
+
+def _total(view: ApplicationView) -> int:
+    """Replicas of all stages that are planned."""
+    return sum(view.room.ledger.replicas(stage.name) for stage in view.pipeline.stages if stage.elastic)
 
 
 def _unknown(view: ApplicationView) -> str:
