@@ -253,6 +253,15 @@ def test_a_node_that_never_comes_is_asked_for_again_by_another_name() -> None:
     assert "region: here-1 has not come in 180 s and is not counted on any more" in managed.told("seen")
 
 
+def test_a_node_that_does_not_leave_is_told_to_go_again() -> None:
+    managed = Managed()
+    assert managed.look()[1:] == [ReleaseNode("n1")]
+    stays = [(managed.now, change) for _ in range(9) for change in managed.look({"p.s": (0.5,)})]
+    assert [change for _, change in stays] == [ReleaseNode("n1")]
+    assert "region: n1 is still there after 150 s" in managed.told("seen")
+    assert managed.state.nodes["n1"].phase == "leaving"
+
+
 def test_a_stage_that_runs_on_other_slots_for_long_is_taken_as_it_is() -> None:
     managed = Managed(slots=8)
     managed.look()

@@ -9,7 +9,7 @@ import pytest
 from tests.plan.elastic.plant import Run
 from tests.plan.elastic.ramp import SECONDS, model_based, paper
 
-from penstock.plan.elastic import ElasticError, Record, Thresholds, replay
+from penstock.plan.elastic import ElasticError, Elasticity, Periods, Record, Thresholds, replay
 from penstock.plan.elastic.changes import change_from_json
 
 
@@ -32,6 +32,16 @@ def test_a_log_whose_beginning_is_gone_is_replayed_from_a_state_in_it() -> None:
     log = [Record.from_json(json.loads(json.dumps(record.to_json()))) for record in rest]
     assert replay(run.elasticity, log) == tuple(each for record in rest for each in record.decisions)
     assert replay(run.elasticity, run.log[seen:]) != replay(run.elasticity, log)
+
+
+def test_a_run_in_compressed_time_leads_to_the_same_changes() -> None:
+    run = model_based(0.004).go(SECONDS)
+    periods = Periods().scaled(0.05)
+    quick = Elasticity.model_based(run.elasticity.pipelines, run.elasticity.regions, periods)
+    log = [replace(each, seen=replace(each.seen, now=0.05 * each.seen.now)) for each in run.log]
+    again = replay(quick, log)
+    changes = [(each.level, each.kind, each.change) for each in run.decisions]
+    assert [(each.level, each.kind, each.change) for each in again] == changes
 
 
 def test_other_settings_lead_to_other_decisions() -> None:
