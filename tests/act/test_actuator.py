@@ -153,9 +153,18 @@ def test_use_since_the_last_look_becomes_shares() -> None:
 
 
 def test_time_in_tasks_counts_where_it_is_asked_for() -> None:
-    meter, stages = UseMeter("run"), {"p.s": StageSeen((0.0,))}
+    meter, stages = UseMeter(time="run"), {"p.s": StageSeen((0.0,))}
     meter.look(0.0, (), [], stages)
     assert meter.look(10.0, (), [Used("p.s", 0, "a", 1.0, 8.0)], stages).stages["p.s"].shares == (0.8,)
+
+
+def test_shares_are_over_a_whole_window_however_often_is_looked() -> None:
+    meter, stages, shares = UseMeter(30.0), {"p.s": StageSeen((0.0,))}, []
+    used = {0: 0.0, 20: 10.0, 30: 20.0, 40: 20.0, 60: 26.0, 61: 27.0}
+    for now, seconds in used.items():
+        shares += meter.look(float(now), (), [Used("p.s", 0, "a", seconds, 0.0)], stages).stages["p.s"].shares
+    # At 40 and 61 since 0 and 30, the last looks that were a window ago.
+    assert shares == pytest.approx([0.0, 0.5, 20 / 30, 20 / 40, 6 / 30, 7 / 31])
 
 
 def test_an_executor_that_was_replaced_counts_from_nothing() -> None:

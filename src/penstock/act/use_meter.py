@@ -1,7 +1,8 @@
-"""From what replicas have used since the start to shares over the time since the last look."""
+"""From what replicas have used since the start to shares over the last period."""
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
@@ -18,9 +19,10 @@ class UseMeter:
     """S_a and U_n. `time="run"` counts waiting in a task as use: where service times are emulated, or spent
     in Python workers, which Spark's processor time leaves out."""
 
+    window_seconds: float = 30.0
+    """Over which shares are taken: the operator managers' period, however often is looked."""
     time: Literal["cpu", "run"] = "cpu"
-    _before: Use = field(default_factory=dict)
-    _looked_at: float | None = None
+    _looks: deque[tuple[float, Use]] = field(default_factory=deque)
 
     def look(
         self,
@@ -32,27 +34,27 @@ class UseMeter:
     ) -> Observation:
         """`stages` has what else is known of each. Its shares stand where no task of it was counted: small
         turns run in the driver, on no node."""
-        seconds = 0.0 if self._looked_at is None else now - self._looked_at
-        spent = self._spent(uses)
-        self._looked_at = now
+        self._looks.append((now, self._summed(uses)))
+        # The last look that is a whole window ago stays.
+        while len(self._looks) > 1 and self._looks[1][0] <= now - self.window_seconds + 1e-6:
+            self._looks.popleft()
+        (began, before), (_, used) = self._looks[0], self._looks[-1]
+        spent = {key: _since(before.get(key, 0.0), seconds) for key, seconds in used.items()}
         return Observation(
             now,
-            tuple(_node(node, name_of(node), spent, seconds) for node in nodes if node.state in SEEN),
+            tuple(_node(node, name_of(node), spent, now - began) for node in nodes if node.state in SEEN),
             {
-                name: replace(stage, shares=_shares(name, stage, spent, seconds))
+                name: replace(stage, shares=_shares(name, stage, spent, now - began))
                 for name, stage in stages.items()
             },
         )
 
-    def _spent(self, uses: Iterable[ReplicaUse]) -> Use:
-        """Since the last look. An executor that was replaced starts from nothing."""
-        now: Use = {}
+    def _summed(self, uses: Iterable[ReplicaUse]) -> Use:
+        summed: Use = {}
         for use in uses:
             key = (use.stage, use.replica, use.node)
-            seconds = use.cpu_seconds if self.time == "cpu" else use.run_seconds
-            now[key] = now.get(key, 0.0) + seconds
-        before, self._before = self._before, now
-        return {key: _since(before.get(key, 0.0), seconds) for key, seconds in now.items()}
+            summed[key] = summed.get(key, 0.0) + (use.cpu_seconds if self.time == "cpu" else use.run_seconds)
+        return summed
 
 
 SEEN = ("up", "hidden")
@@ -60,6 +62,7 @@ SEEN = ("up", "hidden")
 
 
 def _since(before: float, now: float) -> float:
+    """An executor that was replaced starts from nothing."""
     return now - before if now >= before else now
 
 
