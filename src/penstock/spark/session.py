@@ -147,7 +147,19 @@ def build_session(
     with _own_interrupts():
         session = builder.getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
+    _show_workers_the_package(session)
     return session
+
+
+def _show_workers_the_package(session: "SparkSession") -> None:
+    """Python operators of this package are found by their workers where it lies here."""
+    import penstock
+
+    environment = session.sparkContext.environment
+    here = str(Path(penstock.__file__).parents[1])
+    known = environment.get("PYTHONPATH", "").split(os.pathsep)
+    if here not in known:
+        environment["PYTHONPATH"] = os.pathsep.join(filter(None, [*known, here]))
 
 
 @contextmanager
@@ -183,6 +195,7 @@ def session_warnings(session: "SparkSession") -> list[str]:
 
 def prepare_session(session: "SparkSession") -> None:
     """Gives a session what every stage needs: Penstock's classes, and time stamps with statistics."""
+    _show_workers_the_package(session)
     session.sql(f"ADD JAR '{penstock_jar()}'")
     jvm(session).penstock.LightConfiguration.make(java_session(session))
     session.conf.set("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS")
