@@ -130,7 +130,8 @@ def test_state_in_a_loop_without_a_watermark_is_refused(alerts, readings):
     looped(alerts, readings, lambda s: s.operator("dedupe", same, stateful=True))
     assert mistakes(alerts) == [
         "operator 'dedupe': state inside a loop must have a watermark, got none: it would grow for ever "
-        "(set one in its function, and name its column with watermark=)"
+        "(set one in its function, and name its column with watermark=; or say forgets=True "
+        "where it forgets by itself)"
     ]
 
 

@@ -95,10 +95,12 @@ def _leading_nowhere(graph: Graph) -> Iterator[str]:
 
 def _endless_state(graph: Graph) -> Iterator[str]:
     for node in _of(graph, Operator):
-        if node.stateful and node.watermark is None and graph.looping(node.name):
+        bounded = node.watermark is not None or node.forgets
+        if node.stateful and not bounded and graph.looping(node.name):
             yield (
                 f"{_said(node)}: state inside a loop must have a watermark, got none: it would grow for ever "
-                "(set one in its function, and name its column with watermark=)"
+                "(set one in its function, and name its column with watermark=; or say forgets=True "
+                "where it forgets by itself)"
             )
 
 

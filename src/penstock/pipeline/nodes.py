@@ -57,7 +57,7 @@ class Operator:
 
     `settings` are the pairs, beside the names, by which one version of a pipeline is told from another.
     `turn_schema` (DDL) makes it one that is called at every turn, and says what it then returns. With less
-    than `block` rows it makes nothing.
+    than `block` rows it makes nothing. One that `forgets` bounds its state without a watermark.
     """
 
     name: str
@@ -73,6 +73,7 @@ class Operator:
     settings: tuple[tuple[str, str], ...] = ()
     turn_schema: str | None = None
     block: int = 0
+    forgets: bool = False
 
     @property
     def keeps_dead_letters(self) -> bool:

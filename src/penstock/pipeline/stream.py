@@ -38,11 +38,13 @@ class Stream:
         dead_letters: bool = False,
         stateful: bool = False,
         watermark: str | None = None,
+        forgets: bool = False,
         block: int = 0,
     ) -> Stream:
         """The rows that `function` makes of these.
 
-        `stateful`: it remembers rows between turns; `watermark`: the column it calls withWatermark on.
+        `stateful`: it remembers rows between turns; `watermark`: the column it calls withWatermark on;
+        `forgets`: it lets go of what it needs no more by itself, as a scan does with `forgets_if`.
         `block`: so many rows must be there before it makes anything, which policy batchit waits for.
         With `dead_letters`, rows whose column `dead_letter` (a reason) is not null are put aside.
         """
@@ -51,7 +53,7 @@ class Stream:
         )
         if block < 0:
             self.pipeline.refuse("operator", name, f"block must be 0 rows or more, got {block}")
-        settings = replace(settings, block=block)
+        settings = replace(settings, block=block, forgets=forgets)
         return self.pipeline.add(settings)
 
     def window(
