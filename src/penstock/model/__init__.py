@@ -1,6 +1,7 @@
 """Models: how long an input takes, given the slots of each stage. Imports no Spark."""
 
 from penstock.model.bulk import BulkService
+from penstock.model.dealt import DealtTurns
 from penstock.model.gigk import GIGk
 from penstock.model.mmk import MMk
 from penstock.model.network import Network, NetworkStage
@@ -10,6 +11,7 @@ from penstock.model.traffic import rates_through
 
 __all__ = [
     "BulkService",
+    "DealtTurns",
     "GIGk",
     "MMk",
     "ModelError",
