@@ -55,6 +55,10 @@ BENCHES: Mapping[str, Bench] = {
         "penstock.bench.connect.bench",
         "each connector against a real broker or server: rows a second, rows lost or doubled over restarts",
     ),
+    "scaling": Bench(
+        "penstock.bench.scaling.bench",
+        "how many slots each stage gets: models against measurements, the controller, changes under load",
+    ),
 }
 
 

@@ -8,15 +8,17 @@ from typing import Any
 
 from penstock.measure.slot_figures import SlotFigures, StageSlotFigures
 from penstock.model.bulk import BulkService
+from penstock.model.dealt import DealtTurns
 from penstock.model.gigk import GIGk
 from penstock.model.mmk import MMk
 from penstock.model.network import Network, NetworkStage
 from penstock.model.stage_model import StageModel
 from penstock.plan.model_choice import Choice, ModelChoice
 
-MODELS = ("bulk", "segments", "gigk", "mmk")
-"""Bulk service with rows that come singly or in segments, GI/G/k and M/M/k."""
-BY_TURNS = ("bulk", "segments")
+MODELS = ("bulk", "segments", "gigk", "mmk", "dealt", "dealt-segments")
+"""Bulk service with rows that come singly or in segments, GI/G/k and M/M/k, and turns whose rows are dealt to
+tasks whole, singly or in segments."""
+BY_TURNS = ("bulk", "segments", "dealt", "dealt-segments")
 """Those in which the rows of an input share turns."""
 
 
@@ -33,6 +35,12 @@ def models_of(figures: StageSlotFigures) -> dict[str, StageModel]:
     if served > 0.0:
         made["gigk"] = GIGk(rate, served, moments.arrival_scv, moments.service_scv)
         made["mmk"] = MMk(rate, served)
+        # Where a turn has a row for each task or fewer, its fixed cost cannot be told from that of a row, and
+        # what its slowest task takes is what is measured of all.
+        whole = rate, 0.0, 1.0 / served, 0.0, min(moments.arrival_scv, 1.0)
+        made["dealt"] = DealtTurns(*whole)
+        if figures.segment_seconds > 0.0:
+            made["dealt-segments"] = DealtTurns(*whole, segment_seconds=figures.segment_seconds)
     return made
 
 

@@ -1,0 +1,163 @@
+"""What models recommend, against what is best among it and its neighbours (figures 6 and 7 of DRS)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from statistics import median
+
+from penstock.bench.result import BenchResult, Plot, Table, at_least, at_most
+from penstock.bench.scaling import plots
+from penstock.bench.scaling.cases import CASES, Case, Slots, neighbours, shown
+from penstock.bench.scaling.predictions import CHOSEN, KINDS
+from penstock.bench.scaling.stand import Run, Stand
+from penstock.bench.stats import single, summary
+
+NEIGHBOURS = 5
+NEARLY = 1.05
+"""What is within 5% of the best is as good."""
+PLANS = 3
+"""How often the plan is made anew from what was measured under the last one, until it stays."""
+
+Predicted = Mapping[str, float | None]
+
+
+@dataclass
+class Tried:
+    """All allocations of a case that were run, and what each kind of model had said of them."""
+
+    case: Case
+    recommended: Slots = field(default_factory=dict)
+    runs: list[Run] = field(default_factory=list)
+    predicted: list[Predicted] = field(default_factory=list)
+    plans: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
+    models: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def best(self) -> Run:
+        return min(self.runs, key=lambda run: run.seconds)
+
+    def seconds_of(self, slots: Slots) -> float:
+        return next(run.seconds for run in self.runs if dict(run.slots) == dict(slots))
+
+    def is_best(self, slots: Slots) -> bool:
+        """Whether an allocation that was run is the best, or as good."""
+        return self.seconds_of(slots) <= NEARLY * self.best.seconds
+
+    def pairs(self, kind: str) -> list[tuple[float, float]]:
+        """(predicted, measured), where that kind of model said anything."""
+        both = zip(self.predicted, self.runs, strict=True)
+        return [(float(said), run.seconds) for each, run in both if (said := each.get(kind)) is not None]
+
+
+def allocations(stand: Stand, result: BenchResult, cases: Sequence[Case] = CASES) -> None:
+    tried = [try_case(stand, case) for case in cases]
+    found = [each.is_best(each.recommended) for each in tried]
+    result.put("best_found", single(sum(found) / len(found)), at_least(1.0))
+    pairs = [pair for each in tried for pair in each.pairs(CHOSEN)]
+    result.put("rank_correlation", single(rank_correlation(pairs)), at_least(0.95))
+    errors = {kind: relative_errors(tried, kind) for kind in KINDS}
+    result.put("model_error", summary(errors[CHOSEN]), at_most(0.15))
+    result.put("model_error_mmk", summary(errors["mmk"]))
+    better = median(errors[CHOSEN]) < median(errors["mmk"]) if errors["mmk"] else True
+    result.put("model_better_than_mmk", single(float(better)), at_least(1.0))
+    meters = [
+        abs(run.told["meter_seconds"] - run.seconds) / run.seconds
+        for each in tried
+        for run in each.runs
+        if run.told["meter_seconds"] is not None
+    ]
+    if meters:
+        result.put("meter_error", summary(meters))
+    result.setup["model_errors"] = {kind: median(each) for kind, each in errors.items() if each}
+    result.setup["models"] = {each.case.name: dict(each.models) for each in tried}
+    result.tables.append(_table(tried))
+    result.plots += [
+        Plot("allocations", lambda figure: plots.draw_allocations(figure, tried)),
+        Plot("predicted", lambda figure: plots.draw_predicted(figure, tried)),
+    ]
+
+
+def try_case(stand: Stand, case: Case, most_neighbours: int = NEIGHBOURS) -> Tried:
+    """The plan from what was measured, made anew until it stays, then its neighbours."""
+    tried = Tried(case)
+    slots: Slots = case.first_slots
+    for _ in range(PLANS):
+        before = stand.run(case, slots)
+        plans = stand.ask(do="plan", most_slots=case.most_slots)
+        if "slots" not in plans.get(CHOSEN, {}):
+            break
+        tried.plans, tried.models = plans, before.told["models"]
+        wanted = _in_order(plans[CHOSEN]["slots"], case)
+        if wanted == dict(slots):
+            break
+        slots = wanted
+    tried.recommended = dict(slots)
+    around = neighbours(slots)
+    said = stand.ask(do="predict", allocations=around)
+    # Of those that would not keep up nothing is learned.
+    stable = [(each, told) for each, told in zip(around, said, strict=True) if told.get(CHOSEN) is not None]
+    nearest = sorted(stable, key=lambda pair: pair[1][CHOSEN])[:most_neighbours]
+    own = stand.ask(do="predict", allocations=[tried.recommended])
+    tried.predicted = [*own, *(told for _, told in nearest)]
+    chosen = [tried.recommended, *(each for each, _ in nearest)]
+    tried.runs = [_median_run(stand, case, each) for each in chosen]
+    return tried
+
+
+def _median_run(stand: Stand, case: Case, slots: Slots) -> Run:
+    """The median of as many runs as are asked for, each with arrivals of its own."""
+    runs = sorted(
+        (stand.run(case, slots, seed=11 + number) for number in range(stand.times.repeats)),
+        key=lambda run: run.seconds,
+    )
+    return runs[len(runs) // 2]
+
+
+def _in_order(slots: Slots, case: Case) -> dict[str, int]:
+    return {name: slots[name] for name in case.stages}
+
+
+def relative_errors(tried: Sequence[Tried], kind: str) -> list[float]:
+    return [abs(said - real) / real for each in tried for said, real in each.pairs(kind)]
+
+
+def rank_correlation(pairs: Sequence[tuple[float, float]]) -> float:
+    """Spearman's, over (predicted, measured).
+
+    >>> rank_correlation([(1.0, 10.0), (2.0, 30.0), (3.0, 20.0), (4.0, 40.0)])
+    0.8
+    """
+    if len(pairs) < 2:
+        return float("nan")
+    ranks = [_ranks([pair[side] for pair in pairs]) for side in (0, 1)]
+    apart = float(sum((one - other) ** 2 for one, other in zip(*ranks, strict=True)))
+    count = len(pairs)
+    return 1.0 - 6.0 * apart / (count * (count * count - 1))
+
+
+def _ranks(values: Sequence[float]) -> list[int]:
+    order = sorted(range(len(values)), key=lambda place: values[place])
+    found = [0] * len(values)
+    for rank, place in enumerate(order):
+        found[place] = rank
+    return found
+
+
+def _table(tried: Sequence[Tried]) -> Table:
+    rows = []
+    for each in tried:
+        said = each.predicted[0].get(CHOSEN)
+        rows.append(
+            [
+                each.case.name,
+                shown(each.recommended),
+                "-" if said is None else f"{said:.2f}",
+                f"{each.seconds_of(each.recommended):.2f}",
+                shown(each.best.slots),
+                f"{each.best.seconds:.2f}",
+                "yes" if each.is_best(each.recommended) else "no",
+            ]
+        )
+    columns = ["case", "recommended", "predicted s", "measured s", "best", "its s", "best or within 5%"]
+    return Table("recommended slots and the best of their neighbourhood (emulated)", columns, rows)

@@ -1,0 +1,87 @@
+"""`penstock bench scaling`: how many slots, from models; their controller; and changes while stages run."""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+from collections.abc import Callable, Mapping
+from contextlib import closing
+from pathlib import Path
+
+from penstock.bench.result import BenchResult, BenchSettings
+from penstock.bench.scaling.allocations import allocations
+from penstock.bench.scaling.bursty import bursty
+from penstock.bench.scaling.cases import CASES, Case
+from penstock.bench.scaling.changes import changes
+from penstock.bench.scaling.control import changes_of_rate, convergence
+from penstock.bench.scaling.planning import planning
+from penstock.bench.scaling.stand import POOL_SLOTS, Stand, Times
+from penstock.operators.emulate import EMULATED
+
+FULL = Times(warmup=8.0, measured=40.0, heat=40.0, minute=6.0)
+QUICK = Times(warmup=3.0, measured=7.0, heat=6.0, minute=2.0)
+QUICK_CASES = (Case("loop", 2.5, 4),)
+QUICK_CHANGES = 4
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--part", action="append", choices=tuple(PARTS), help="only these (default: all)")
+    names = [each.name for each in CASES]
+    parser.add_argument(
+        "--case",
+        action="append",
+        choices=names,
+        metavar="CASE",
+        help=f"of part allocations only these, of: {', '.join(names)}",
+    )
+    parser.add_argument("--measured", type=float, metavar="S", help="seconds measured of each allocation")
+    parser.add_argument("--minute", type=float, metavar="S", help="what a minute of the paper takes here")
+    parser.add_argument("--repeats", type=int, metavar="N", help="runs of each allocation; the median counts")
+
+
+def run(settings: BenchSettings) -> BenchResult:
+    """The parts one after the other, all emulated ones in one process."""
+    result = BenchResult("scaling")
+    usual = QUICK if settings.quick else FULL
+    times = Times(
+        usual.warmup,
+        settings.option("measured") or usual.measured,
+        usual.heat,
+        settings.option("minute") or usual.minute,
+        settings.option("repeats") or usual.repeats,
+    )
+    with (
+        tempfile.TemporaryDirectory(prefix="penstock-scaling-", ignore_cleanup_errors=True) as scratch,
+        closing(Stand(Path(scratch), times, settings.say)) as stand,
+    ):
+        if settings.quick:
+            planning(result)
+            allocations(stand, result, QUICK_CASES)
+            changes(stand, result, QUICK_CHANGES)
+        else:
+            for name in settings.option("part") or PARTS:
+                settings.say(name)
+                PARTS[name](stand, result, settings)
+        result.setup |= {
+            "times": vars(times),
+            "emulated": f"{EMULATED}, {POOL_SLOTS} slots; a minute of the paper is {times.minute:g} s, "
+            "service times are as declared",
+            "sojourn": "from when an input was due until the last row of it was at the sink",
+        }
+    return result
+
+
+def _allocations(stand: Stand, result: BenchResult, settings: BenchSettings) -> None:
+    wanted = settings.option("case")
+    allocations(stand, result, [each for each in CASES if not wanted or each.name in wanted])
+
+
+Part = Callable[[Stand, BenchResult, BenchSettings], None]
+PARTS: Mapping[str, Part] = {
+    "planning": lambda stand, result, settings: planning(result),
+    "allocations": _allocations,
+    "bursty": lambda stand, result, settings: bursty(stand, result),
+    "control": lambda stand, result, settings: changes_of_rate(stand, result),
+    "convergence": lambda stand, result, settings: convergence(stand, result),
+    "changes": lambda stand, result, settings: changes(stand, result),
+}

@@ -1,0 +1,166 @@
+"""The controller at work: rates that change, a burst, and starts that are not the best (figures 8 and 9)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import accumulate, pairwise
+from typing import Any
+
+from penstock.bench.result import BenchResult, Plot, Table, at_least, at_most
+from penstock.bench.scaling import plots
+from penstock.bench.scaling.cases import Case, Slots, shown
+from penstock.bench.scaling.stand import POOL_SLOTS, Run, Stand
+from penstock.bench.stats import single
+
+CASE = Case("vld", 6.0, POOL_SLOTS, "uniform")
+STARTS_AT = {"extract": 4, "match": 4, "aggregate": 1}
+T_MAX, T_MIN = 2.5, 1.6
+"""Seconds. A turn takes all frames that wait at once, so that both are longer than in the paper."""
+LONG = ((6.0, 6.0), (12.0, 15.0), (6.0, 13.0), (18.0, 12.0))
+"""(frames a second, minutes): changes at minute 6, 21 and 34."""
+BURST = ((6.0, 6.0), (12.0, 3.0), (6.0, 12.0))
+IN_A_ROW = 3
+PLACED = {
+    "vld": (
+        Case("vld", 13.0, POOL_SLOTS, "uniform"),
+        ({"extract": 8, "match": 12, "aggregate": 2}, {"extract": 12, "match": 8, "aggregate": 2}),
+    ),
+    "fpd": (
+        Case("fpd", 30.0, POOL_SLOTS),
+        (
+            {"generate": 8, "gather": 1, "detect": 9, "report": 4},
+            {"generate": 4, "gather": 2, "detect": 8, "report": 8},
+        ),
+    ),
+}
+PLACED_MINUTES, PLACED_WAIT = 18.0, 6.0
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A run by its minutes: how soon it settled after changes of rate, and what changed for nothing."""
+
+    settle_minutes: float
+    in_target_share: float
+    needless: int
+
+
+def changes_of_rate(stand: Stand, result: BenchResult) -> None:
+    """6, 12, 6, 18 frames a second with w = 3; then a burst of three minutes with w = 6."""
+    long = stand.controlled(CASE, STARTS_AT, LONG, _control(stand, window=3), window=3)
+    judged = judge(_minutes(long), rescales(long, stand.times.minute), [each for _, each in LONG], T_MAX)
+    result.put("settle_minutes", single(judged.settle_minutes), at_most(4))
+    result.put("in_target_share", single(judged.in_target_share), at_least(0.95))
+    result.put("needless_reallocations", single(judged.needless), at_most(0))
+    burst = stand.controlled(CASE, STARTS_AT, BURST, _control(stand, window=6), window=6)
+    result.put("burst_reallocations", single(len(rescales(burst, stand.times.minute))), at_most(0))
+    minute, runs = stand.times.minute, {"w = 3": (LONG, long), "w = 6": (BURST, burst)}
+    result.tables.append(_decisions("changes of slots as the rate goes 6, 12, 6, 18", long, minute))
+    result.plots.append(Plot("control", lambda figure: plots.draw_control(figure, runs, minute, T_MAX)))
+
+
+def convergence(stand: Stand, result: BenchResult) -> None:
+    """Two starts that are not the best, and the one that they lead to, for each application."""
+    good, ended = [], {}
+    for name, (case, starts) in PLACED.items():
+        runs = [_placed(stand, case, start) for start in starts]
+        runs.append(_placed(stand, case, last_slots(runs[0])))
+        ends = {shown(last_slots(run)) for run in runs}
+        good.append(len(ends) == 1 and all(len(rescales(run, stand.times.minute)) <= 1 for run in runs))
+        ended[name] = runs
+    result.put("converged", single(sum(good) / len(good)), at_least(1.0))
+    rows = [
+        [name, shown(run.slots), shown(last_slots(run)), str(len(rescales(run, stand.times.minute)))]
+        for name, runs in ended.items()
+        for run in runs
+    ]
+    result.tables.append(Table("where slots end (emulated)", ["", "start", "end", "changes"], rows))
+    result.plots.append(
+        Plot("convergence", lambda figure: plots.draw_convergence(figure, ended, stand.times.minute))
+    )
+
+
+def _placed(stand: Stand, case: Case, start: Slots) -> Run:
+    control = {
+        "problem": "least-latency",
+        "most_slots": case.most_slots,
+        "between_seconds": PLACED_WAIT * stand.times.minute,
+        "window": 3,
+    }
+    return stand.controlled(case, start, [(case.inputs_per_second, PLACED_MINUTES)], control, window=3)
+
+
+def _control(stand: Stand, window: int) -> dict[str, Any]:
+    """T_ra = w minutes, as in the paper."""
+    return {
+        "problem": "fewest-slots",
+        "most_slots": POOL_SLOTS,
+        "target_seconds": T_MAX,
+        "relaxed_seconds": T_MIN,
+        "between_seconds": window * stand.times.minute,
+        "scale_down_seconds": window * stand.times.minute,
+        "window": window,
+    }
+
+
+def judge(
+    minutes: Sequence[float | None], changed_at: Sequence[float], parts: Sequence[float], target: float
+) -> Judged:
+    """From E[T^] of each minute, when slots were changed, and for how long each rate held, all in minutes.
+
+    >>> judge([1, 1, 9, 9, 1, 1, 1, 1], [4.0], [2.0, 6.0], target=2.0)
+    Judged(settle_minutes=2.0, in_target_share=1.0, needless=0)
+    """
+    edges = [0.0, *accumulate(parts)]
+    settles, settled, needless = [], [], 0
+    for number, (begin, end) in enumerate(pairwise(edges)):
+        own = minutes[round(begin) : round(end)]
+        within = [each is not None and each <= target for each in own]
+        starts = [place for place in range(len(within)) if all(within[place : place + IN_A_ROW])]
+        # A part that never settles counts as long as it is.
+        first = starts[0] if starts and len(within) - starts[0] >= IN_A_ROW else len(within)
+        settled += within[first:]
+        changes = sum(begin <= each < end for each in changed_at)
+        needless += max(changes - (1 if number else 0), 0)
+        if number:
+            settles.append(float(first))
+    share = sum(settled) / len(settled) if settled else 0.0
+    return Judged(max(settles, default=0.0), share, needless)
+
+
+def rescales(run: Run, minute: float) -> list[float]:
+    """When the controller changed slots, in minutes from the first input."""
+    return [each["at"] / minute for each in _told(run) if each.get("rescales")]
+
+
+def last_slots(run: Run) -> dict[str, int]:
+    """What the slots were in the end."""
+    wanted = [each["wanted"] for each in _told(run) if each.get("rescales")]
+    if not wanted:
+        return dict(run.slots)
+    last = {name.rpartition(".")[2]: slots for name, slots in wanted[-1].items()}
+    return {name: last[name] for name in run.case.stages}
+
+
+def _told(run: Run) -> Sequence[Mapping[str, Any]]:
+    return [each for each in run.told["decisions"] if "wanted" in each]
+
+
+def _minutes(run: Run) -> Sequence[float | None]:
+    minutes: Sequence[float | None] = run.told["by_interval"]
+    return minutes
+
+
+def _decisions(title: str, run: Run, minute: float) -> Table:
+    rows = [
+        [
+            f"{each['at'] / minute:.1f}",
+            shown(each["slots"]),
+            shown(each["wanted"]),
+            each["reason"],
+        ]
+        for each in _told(run)
+        if each.get("rescales")
+    ]
+    return Table(f"{title} (emulated)", ["minute", "from", "to", "why"], rows)

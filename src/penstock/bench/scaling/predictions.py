@@ -1,0 +1,71 @@
+"""What models say of slots, from what the engine measured: each kind by itself, and the chosen one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import inf
+from typing import Any
+
+from penstock.measure.slot_figures import SlotFigures
+from penstock.model.network import Network
+from penstock.plan.slot_errors import SlotError
+from penstock.plan.slot_models import MODELS, StageModels
+from penstock.plan.slots import assign_processors
+
+CHOSEN = "chosen"
+KINDS = (CHOSEN, *MODELS)
+
+
+class Predictions:
+    """Learns as the engine's controller does, interval by interval; names are those of stages alone."""
+
+    def __init__(self) -> None:
+        self._models = {kind: StageModels(None if kind == CHOSEN else kind) for kind in KINDS}
+        self._figures: SlotFigures | None = None
+
+    def learn(self, figures: SlotFigures | None) -> bool:
+        """Takes in an interval that has ended; whether it was a new one."""
+        if figures is None or (self._figures is not None and figures.at <= self._figures.at):
+            return False
+        self._figures = figures
+        for models in self._models.values():
+            models.learn(figures)
+        return True
+
+    def seconds(self, slots: Mapping[str, int]) -> dict[str, float | None]:
+        """E[T] by each kind of model; None where a queue would grow without end, or nothing is known."""
+        found: dict[str, float | None] = {}
+        for kind, network in self._networks().items():
+            named = {each.name: slots[_short(each.name)] for each in network.stages}
+            seconds = network.sojourn_seconds(named)
+            found[kind] = seconds if seconds < inf else None
+        return found
+
+    def plans(self, most_slots: int) -> dict[str, Any]:
+        """The allocation that each kind of model recommends, or why there is none."""
+        found: dict[str, Any] = {}
+        for kind, network in self._networks().items():
+            try:
+                plan = assign_processors(network, most_slots)
+                slots = {_short(name): each for name, each in plan.slots.items()}
+                found[kind] = {"slots": slots, "seconds": plan.sojourn_seconds}
+            except SlotError as error:
+                found[kind] = {"error": str(error)}
+        return found
+
+    def chosen(self) -> dict[str, str]:
+        """The model of each stage."""
+        if self._figures is None:
+            return {}
+        choices = self._models[CHOSEN].choices(self._figures.stages)
+        return {_short(name): each.model for name, each in choices.items()}
+
+    def _networks(self) -> dict[str, Network]:
+        if self._figures is None:
+            return {}
+        made = {kind: models.network(self._figures) for kind, models in self._models.items()}
+        return {kind: each for kind, each in made.items() if isinstance(each, Network)}
+
+
+def _short(name: str) -> str:
+    return name.rpartition(".")[2]

@@ -1,0 +1,166 @@
+"""What the parts of the bench make of their runs: pure, with runs that are told."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from penstock.bench.result import BenchResult
+from penstock.bench.scaling import control
+from penstock.bench.scaling.allocations import Tried, allocations, rank_correlation, try_case
+from penstock.bench.scaling.bench import PARTS
+from penstock.bench.scaling.bursty import bursty
+from penstock.bench.scaling.cases import BURSTY, CASES, Case, neighbours, shown
+from penstock.bench.scaling.changes import changes
+from penstock.bench.scaling.control import judge, last_slots, rescales
+from penstock.bench.scaling.planning import logo_detection, planning, some_network
+from penstock.bench.scaling.predictions import CHOSEN, KINDS
+from penstock.bench.scaling.stand import POOL_SLOTS, Run, Stand, Times
+from penstock.plan import assign_processors
+from penstock.workloads.drs import TOPOLOGIES
+
+TIMES = Times(warmup=1.0, measured=2.0, heat=1.0, minute=6.0)
+CASE = Case("vld", 6.0, 10, "uniform")
+BEST = {"extract": 4, "match": 5, "aggregate": 1}
+
+
+class Told(Stand):
+    """A stand whose runs take longer the further they are from `best`; models other than ours are `off`."""
+
+    def __init__(self, best: Mapping[str, int] = BEST, off: float = 1.0):
+        super().__init__(Path(), TIMES, lambda text: None)
+        self.best, self.off = dict(best), off
+
+    def seconds(self, slots: Mapping[str, int]) -> float:
+        apart = sum(abs(slots[name] - self.best.get(name, 1)) for name in slots)
+        return 1.0 + 0.1 * apart + 0.001 * next(iter(slots.values()))
+
+    def ask(self, **request: Any) -> Any:
+        if request["do"] == "plan":
+            return {kind: {"slots": self.best, "seconds": 1.0} for kind in KINDS}
+        if request["do"] == "predict":
+            said = [self.seconds(each) for each in request["allocations"]]
+            return [{kind: each if kind == CHOSEN else self.off * each for kind in KINDS} for each in said]
+        told = {"sojourn_seconds": self.seconds(request["slots"]), "meter_seconds": None, "models": {}}
+        return {**told, "decisions": [], "by_interval": [1.0]}
+
+
+def test_there_are_twelve_cases_of_five_shapes_with_4_to_22_slots() -> None:
+    assert len(CASES) == 12
+    assert {case.topology for case in CASES} == set(TOPOLOGIES)
+    assert (min(case.most_slots for case in CASES), max(case.most_slots for case in CASES)) == (4, POOL_SLOTS)
+    for case in (*CASES, *BURSTY):
+        assert sum(case.first_slots.values()) == case.most_slots
+        for name, each in TOPOLOGIES[case.topology].stages.items():
+            assert case.first_slots[name] > case.inputs_per_second * each.rows * each.row_seconds, case.name
+
+
+def test_neighbours_have_one_slot_elsewhere() -> None:
+    found = neighbours(BEST)
+    assert sorted(map(shown, found)) == sorted(["3:6:1", "3:5:2", "5:4:1", "4:4:2"])
+    assert all(sum(each.values()) == 10 for each in found)
+
+
+def test_a_case_is_planned_from_what_was_measured_and_tried_with_its_neighbours() -> None:
+    tried = try_case(Told(), CASE)
+    assert tried.recommended == BEST
+    assert shown(tried.runs[0].slots) == "4:5:1"
+    assert len(tried.runs) == 5
+    assert tried.is_best(tried.recommended)
+    assert tried.pairs(CHOSEN) == [(run.seconds, run.seconds) for run in tried.runs]
+
+
+def test_the_figures_of_allocations() -> None:
+    result = BenchResult("scaling")
+    allocations(Told(off=0.5), result, [CASE])
+    assert result.figures["best_found"] == 1.0
+    assert result.figures["model_error"] == 0.0
+    assert result.figures["model_error_mmk"] == pytest.approx(0.5)
+    assert result.figures["rank_correlation"] == 1.0
+    assert result.missed == []
+    wrong = Tried(CASE, recommended=BEST, runs=[Run(CASE, BEST, {"sojourn_seconds": 1.06})])
+    wrong.runs.append(Run(CASE, {**BEST, "match": 4, "extract": 5}, {"sojourn_seconds": 1.0}))
+    assert not wrong.is_best(wrong.recommended)
+
+
+def test_rank_correlation_is_spearman_s() -> None:
+    assert rank_correlation([(1, 3), (2, 2), (3, 1)]) == -1.0
+    assert rank_correlation([(1, 10), (5, 20), (9, 80)]) == 1.0
+
+
+def test_what_each_model_chooses_under_bursty_service_is_told() -> None:
+    result = BenchResult("scaling")
+    bursty(Told({"extract": 3, "match": 3, "aggregate": 1}), result)
+    assert result.figures == {"bursty_best_mmk": 1.0, "bursty_best_gigk": 1.0, "bursty_best_chosen": 1.0}
+    assert result.tables[0].rows[0][:4] == ["vld 5/s K=7", "3:3:1", "3:3:1", "3:3:1"]
+
+
+def test_a_controlled_run_is_judged_by_its_minutes() -> None:
+    minutes = [1, 1, 1, 9, 9, 3, 1, 1, 1, 1, 9, 1]
+    found = judge(minutes, [0.5, 5.0, 8.0], [3.0, 9.0], target=3.0)
+    assert found.settle_minutes == 2.0
+    assert found.in_target_share == pytest.approx(9 / 10)
+    assert found.needless == 2, "one before any change of rate, and a second one after it"
+    never = judge([1, 1, 1, 9, 9, 1, 1, 9], [], [3.0, 5.0], target=3.0)
+    assert never.settle_minutes == 5.0
+    assert judge([1, 1, 1, None, 1, 1, 1], [], [3.0, 4.0], target=3.0).settle_minutes == 1.0
+
+
+def test_changes_of_slots_are_read_from_the_decisions() -> None:
+    wanted = {"vld.match": 6, "vld.aggregate": 1, "vld.extract": 5}
+    change = {"at": 12.0, "rescales": True, "slots": {"vld.extract": 4}, "reason": "short", "wanted": wanted}
+    held = {"at": 18.0, "rescales": False, "wanted": {}}
+    run = Run(CASE, BEST, {"decisions": [change, held, {"at": 13.0, "stage": "vld.match"}]})
+    assert rescales(run, 6.0) == [2.0]
+    assert last_slots(run) == {"extract": 5, "match": 6, "aggregate": 1}
+    assert last_slots(Run(CASE, BEST, {"decisions": []})) == BEST
+
+
+def test_convergence_wants_one_end_and_at_most_one_change() -> None:
+    class Ends(Told):
+        def ask(self, **request: Any) -> Any:
+            name = request["topology"]
+            best, told = control.PLACED[name][1][0], super().ask(**request)
+            if request["slots"] == best:
+                return told
+            wanted = {f"{name}.{stage}": each for stage, each in best.items()}
+            change = {"at": 30.0, "rescales": True, "wanted": wanted, "slots": {}, "reason": ""}
+            return {**told, "decisions": [change]}
+
+    result = BenchResult("scaling")
+    control.convergence(Ends(), result)
+    assert result.figures == {"converged": 1.0}
+    assert [row[3] for row in result.tables[0].rows] == ["0", "1", "0", "0", "1", "0"]
+
+
+def test_pauses_and_losses_are_the_worst_that_were_seen() -> None:
+    class Changed(Told):
+        def ask(self, **request: Any) -> Any:
+            pauses = {"stateless": [0.02, 0.05], "stateful": [1.5, 0.9]}
+            return {"changes": 4, "lost": 0, "doubled": 0, "keys_miscounted": 1, "pauses": pauses}
+
+    result = BenchResult("scaling")
+    changes(Changed(), result, 4)
+    assert result.figures == {
+        "pause_ms_stateless": pytest.approx(50.0),
+        "pause_ms_stateful": pytest.approx(1500.0),
+        "lost": 1,
+        "doubled": 0,
+    }
+    assert result.missed == ["lost"]
+
+
+def test_plans_are_timed_for_networks_that_fit_their_slots() -> None:
+    result = BenchResult("scaling")
+    planning(result)
+    assert set(result.figures) == {"plan_ms_k22", "plan_ms_k10000_n100"}
+    assert [row[0] for row in result.tables[0].rows] == ["12", "24", "48", "96", "192"]
+    assert assign_processors(logo_detection(22), 22).total == 22
+    assert some_network(100, 8000.0).busy_slots == pytest.approx(8000.0)
+
+
+def test_every_part_can_be_asked_for() -> None:
+    assert list(PARTS) == ["planning", "allocations", "bursty", "control", "convergence", "changes"]
