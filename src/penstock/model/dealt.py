@@ -76,11 +76,15 @@ class DealtTurns:
     segment_seconds: float = 0.0
     """g: between segments, where rows come in such, as from the turns of another stage; 0 where singly."""
 
+    turn_scv: float = 0.0
+    """Of turns alike, where that is measured rather than the spread of rows."""
+
     def __post_init__(self) -> None:
         check_number("an arrival rate", self.rows_per_second, 0.0, "no queue could be told")
         check_number("the fixed cost of a turn", self.fixed_seconds, 0.0, "no turn ends before it begins")
         check_number("the cost of a row", self.row_seconds, 0.0, "no turn ends before it begins")
-        for what, value in (("arrivals", self.arrival_scv), ("service times", self.service_scv)):
+        spreads = {"arrivals": self.arrival_scv, "service times": self.service_scv, "turns": self.turn_scv}
+        for what, value in spreads.items():
             check_number(f"the squared coefficient of variation of {what}", value, 0.0, "no spread is less")
         check_number("the time between segments", self.segment_seconds, 0.0, "none comes before the last")
 
@@ -153,7 +157,7 @@ class DealtTurns:
         of_rows = self.arrival_scv * rows * share * share if rows > slots else 0.0
         of_tasks = each * self.service_scv * least * self.row_seconds**2
         rho = self.busy_slots / slots
-        return (of_rows + of_tasks) / (1.0 - rho * rho)
+        return (of_rows + of_tasks + self.turn_scv * turn * turn) / (1.0 - rho * rho)
 
 
 MOST = 10_000

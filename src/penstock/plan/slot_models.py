@@ -15,7 +15,7 @@ from penstock.model.network import Network, NetworkStage
 from penstock.model.stage_model import StageModel
 from penstock.plan.model_choice import Choice, ModelChoice
 
-MODELS = ("bulk", "segments", "gigk", "mmk", "dealt", "dealt-segments")
+MODELS = ("dealt", "dealt-segments", "bulk", "segments", "gigk", "mmk")
 """Bulk service with rows that come singly or in segments, GI/G/k and M/M/k, and turns whose rows are dealt to
 tasks whole, singly or in segments."""
 BY_TURNS = ("bulk", "segments", "dealt", "dealt-segments")
@@ -32,15 +32,15 @@ def models_of(figures: StageSlotFigures) -> dict[str, StageModel]:
         made["bulk"] = BulkService(*costs)
         if figures.segment_seconds > 0.0:
             made["segments"] = BulkService(*costs, segment_seconds=figures.segment_seconds)
+        # Costs are learned by full rounds: what the slowest task takes is in them, and s is that of turns.
+        whole = *costs[:3], 0.0, min(moments.arrival_scv, 1.0)
+        spread = moments.service_scv
+        made["dealt"] = DealtTurns(*whole, turn_scv=spread)
+        if (gap := figures.segment_seconds) > 0.0:
+            made["dealt-segments"] = DealtTurns(*whole, segment_seconds=gap, turn_scv=spread)
     if served > 0.0:
         made["gigk"] = GIGk(rate, served, moments.arrival_scv, moments.service_scv)
         made["mmk"] = MMk(rate, served)
-        # Where a turn has a row for each task or fewer, its fixed cost cannot be told from that of a row, and
-        # what its slowest task takes is what is measured of all.
-        whole = rate, 0.0, 1.0 / served, 0.0, min(moments.arrival_scv, 1.0)
-        made["dealt"] = DealtTurns(*whole)
-        if figures.segment_seconds > 0.0:
-            made["dealt-segments"] = DealtTurns(*whole, segment_seconds=figures.segment_seconds)
     return made
 
 

@@ -111,8 +111,8 @@ def test_a_controlled_run_is_judged_by_its_minutes() -> None:
 
 def test_changes_of_slots_are_read_from_the_decisions() -> None:
     wanted = {"vld.match": 6, "vld.aggregate": 1, "vld.extract": 5}
-    change = {"at": 12.0, "rescales": True, "slots": {"vld.extract": 4}, "reason": "short", "wanted": wanted}
-    held = {"at": 18.0, "rescales": False, "wanted": {}}
+    change = {"at": 12.0, "changes": True, "slots": {"vld.extract": 4}, "reason": "short", "wanted": wanted}
+    held = {"at": 18.0, "changes": False, "wanted": {}}
     run = Run(CASE, BEST, {"decisions": [change, held, {"at": 13.0, "stage": "vld.match"}]})
     assert rescales(run, 6.0) == [2.0]
     assert last_slots(run) == {"extract": 5, "match": 6, "aggregate": 1}
@@ -127,7 +127,7 @@ def test_convergence_wants_one_end_and_at_most_one_change() -> None:
             if request["slots"] == best:
                 return told
             wanted = {f"{name}.{stage}": each for stage, each in best.items()}
-            change = {"at": 30.0, "rescales": True, "wanted": wanted, "slots": {}, "reason": ""}
+            change = {"at": 30.0, "changes": True, "wanted": wanted, "slots": {}, "reason": ""}
             return {**told, "decisions": [change]}
 
     result = BenchResult("scaling")

@@ -131,12 +131,12 @@ def judge(
 
 def rescales(run: Run, minute: float) -> list[float]:
     """When the controller changed slots, in minutes from the first input."""
-    return [each["at"] / minute for each in _told(run) if each.get("rescales")]
+    return [each["at"] / minute for each in _told(run) if each.get("changes")]
 
 
 def last_slots(run: Run) -> dict[str, int]:
     """What the slots were in the end."""
-    wanted = [each["wanted"] for each in _told(run) if each.get("rescales")]
+    wanted = [each["wanted"] for each in _told(run) if each.get("changes")]
     if not wanted:
         return dict(run.slots)
     last = {name.rpartition(".")[2]: slots for name, slots in wanted[-1].items()}
@@ -161,6 +161,6 @@ def _decisions(title: str, run: Run, minute: float) -> Table:
             each["reason"],
         ]
         for each in _told(run)
-        if each.get("rescales")
+        if each.get("changes")
     ]
     return Table(f"{title} (emulated)", ["minute", "from", "to", "why"], rows)

@@ -112,4 +112,4 @@ def _line(run: Run) -> tuple[list[float], list[float]]:
 
 def _changed(run: Run, minute: float) -> list[float]:
     decisions: Sequence[Mapping[str, Any]] = run.told["decisions"]
-    return [each["at"] / minute for each in decisions if each.get("rescales")]
+    return [each["at"] / minute for each in decisions if each.get("changes")]
