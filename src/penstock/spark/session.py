@@ -53,8 +53,8 @@ def preset(cores: int) -> dict[str, Setting]:
         ),
         "spark.sql.streaming.stateStore.providerClass": Setting(
             "org.apache.spark.sql.execution.streaming.state.HDFSBackedStateStoreProvider",
-            "small state lives best on the heap; RocksDB costs 10 ms a turn and pays for large state, or where "
-            "the slots of a stage with state are to change",
+            "small state lives best on the heap; RocksDB costs 10 ms a turn and pays for large state, or "
+            "where the slots of a stage with state are to change",
         ),
         "spark.sql.shuffle.partitions": Setting(
             str(cores),
