@@ -243,7 +243,8 @@ class Simulation:
             if station.waits_as and station.waits_as != lane:
                 self.scheduler.withdraw(station.waits_as)
             steepness = self.plant.steepness[station.name] if self._steep else 0.0
-            view = station.view(now, self.settings.grain_seconds, steepness, self._contexts)
+            costs = station.costs(self.settings.grain_seconds) if self._contexts else None
+            view = station.view(now, costs, steepness)
             station.waits_as = lane
             if not self._lazy:
                 self._supply.watch(station)

@@ -64,6 +64,7 @@ class Station:
         self._ended: dict[str, float] = {}
         self._replies: dict[str, ReplyContext] = {}
         self.profile = setup.profile(self.slots)
+        self._costs: Costs | None = None
         self._mean_seconds = self.profile.mean_seconds
         self._mean_rows = float(max(setup.profiled_rows, 1))
 
@@ -97,6 +98,13 @@ class Station:
         else:
             self.slots = slots
             self.profile = self.setup.profile(slots)
+            self._costs = None
+
+    def costs(self, grain_seconds: float) -> Costs:
+        """What turns cost on the slots that it has now."""
+        if self._costs is None:
+            self._costs = Costs(self.profile, self.slots, grain_seconds)
+        return self._costs
 
     @property
     def learned(self) -> StageProfile:
@@ -112,13 +120,12 @@ class Station:
             self.most_rows,
         )
 
-    def view(self, now: float, grain_seconds: float, steepness: float, contexts: bool) -> StageView:
-        """As the scheduler sees it, under the name of the lane that would run."""
+    def view(self, now: float, costs: Costs | None, steepness: float) -> StageView:
+        """As the scheduler sees it, under the name of the lane that would run; without costs, no contexts."""
         setup, inbox, rows = self.setup, self.inbox, self.inbox.rows_waiting
         oldest = inbox.oldest_arrival
         more = NO_CONTEXT
-        if contexts and isinstance(inbox, Messages):
-            costs = Costs(self.profile, self.slots, grain_seconds)
+        if costs is not None and isinstance(inbox, Messages):
             more = figures(inbox.line, Waiting(rows, oldest), now, costs)
         lane = self._idle[-1]
         return StageView(
