@@ -163,4 +163,12 @@ def test_plans_are_timed_for_networks_that_fit_their_slots() -> None:
 
 
 def test_every_part_can_be_asked_for() -> None:
-    assert list(PARTS) == ["planning", "allocations", "bursty", "control", "convergence", "changes"]
+    assert list(PARTS) == [
+        "planning",
+        "allocations",
+        "bursty",
+        "control",
+        "convergence",
+        "changes",
+        "simulator",
+    ]

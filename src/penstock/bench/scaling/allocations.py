@@ -51,7 +51,11 @@ class Tried:
 
 
 def allocations(stand: Stand, result: BenchResult, cases: Sequence[Case] = CASES) -> None:
-    tried = [try_case(stand, case) for case in cases]
+    tell_allocations(result, [try_case(stand, case) for case in cases])
+
+
+def tell_allocations(result: BenchResult, tried: Sequence[Tried]) -> None:
+    """The figures of all that was tried."""
     found = [each.is_best(each.recommended) for each in tried]
     result.put("best_found", single(sum(found) / len(found)), at_least(1.0))
     pairs = [pair for each in tried for pair in each.pairs(CHOSEN)]
@@ -78,17 +82,17 @@ def allocations(stand: Stand, result: BenchResult, cases: Sequence[Case] = CASES
     ]
 
 
-def try_case(stand: Stand, case: Case, most_neighbours: int = NEIGHBOURS) -> Tried:
+def try_case(stand: Stand, case: Case, most_neighbours: int = NEIGHBOURS, plans: int = PLANS) -> Tried:
     """The plan from what was measured, made anew until it stays, then its neighbours."""
     tried = Tried(case)
     slots: Slots = case.first_slots
-    for _ in range(PLANS):
+    for _ in range(plans):
         before = stand.run(case, slots)
-        plans = stand.ask(do="plan", most_slots=case.most_slots)
-        if "slots" not in plans.get(CHOSEN, {}):
+        made = stand.ask(do="plan", most_slots=case.most_slots)
+        if "slots" not in made.get(CHOSEN, {}):
             break
-        tried.plans, tried.models = plans, before.told["models"]
-        wanted = _in_order(plans[CHOSEN]["slots"], case)
+        tried.plans, tried.models = made, before.told["models"]
+        wanted = _in_order(made[CHOSEN]["slots"], case)
         if wanted == dict(slots):
             break
         slots = wanted

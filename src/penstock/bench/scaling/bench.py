@@ -9,19 +9,22 @@ from contextlib import closing
 from pathlib import Path
 
 from penstock.bench.result import BenchResult, BenchSettings
-from penstock.bench.scaling.allocations import allocations
+from penstock.bench.scaling.allocations import allocations, tell_allocations, try_case
 from penstock.bench.scaling.bursty import bursty
 from penstock.bench.scaling.cases import CASES, Case
 from penstock.bench.scaling.changes import changes
 from penstock.bench.scaling.control import changes_of_rate, convergence
 from penstock.bench.scaling.planning import planning
+from penstock.bench.scaling.simulator import simulator, speed
 from penstock.bench.scaling.stand import POOL_SLOTS, Stand, Times
 from penstock.operators.emulate import EMULATED
 
 FULL = Times(warmup=8.0, measured=40.0, heat=40.0, minute=6.0)
 QUICK = Times(warmup=3.0, measured=7.0, heat=6.0, minute=2.0)
-QUICK_CASES = (Case("loop", 2.5, 4),)
+QUICK_CASE = Case("vld", 3.0, 6, "uniform")
+QUICK_NEIGHBOURS = 2
 QUICK_CHANGES = 4
+QUICK_POOL_SECONDS = 60.0
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -56,7 +59,9 @@ def run(settings: BenchSettings) -> BenchResult:
     ):
         if settings.quick:
             planning(result)
-            allocations(stand, result, QUICK_CASES)
+            speed(result, runs=1, seconds=QUICK_POOL_SECONDS)
+            judged = [try_case(stand, QUICK_CASE, QUICK_NEIGHBOURS, plans=1)]
+            tell_allocations(result, judged)
             changes(stand, result, QUICK_CHANGES)
         else:
             for name in settings.option("part") or PARTS:
@@ -84,4 +89,5 @@ PARTS: Mapping[str, Part] = {
     "control": lambda stand, result, settings: changes_of_rate(stand, result),
     "convergence": lambda stand, result, settings: convergence(stand, result),
     "changes": lambda stand, result, settings: changes(stand, result),
+    "simulator": lambda stand, result, settings: simulator(result, settings.say),
 }
