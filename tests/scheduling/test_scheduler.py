@@ -310,13 +310,28 @@ def test_waiting_with_nothing_to_do_is_refused() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    "build", [lambda: Scheduler(Fifo(), slots=0), lambda: Scheduler(Fifo(), slots=1).resize(0)]
-)
-def test_a_pool_without_slots_is_refused(build: Callable[[], object]) -> None:
+def test_a_pool_that_begins_without_slots_is_refused() -> None:
     with pytest.raises(SchedulingError) as error:
-        build()
+        Scheduler(Fifo(), slots=0)
     assert str(error.value) == "a pool must have at least 1 slot, got 0: no turn could ever run"
+
+
+def test_a_pool_cannot_be_resized_below_nothing() -> None:
+    scheduler = Scheduler(Fifo(), slots=2)
+    with pytest.raises(SchedulingError) as error:
+        scheduler.resize(-1)
+    assert str(error.value) == "a pool must have 0 slots or more, got -1: it stays as it was"
+    assert scheduler.slots == 2
+
+
+def test_a_pool_that_lost_all_its_slots_grants_nothing_and_says_so_until_one_comes() -> None:
+    scheduler = Scheduler(Fifo(), slots=2)
+    scheduler.wait(view("a"))
+    scheduler.resize(0)
+    reason = "the pool has no slots: no executor is registered"
+    assert scheduler.next(1.0) == Hold(reason, 1.0, "a")
+    scheduler.resize(1)
+    assert grants(scheduler, 2.0) == ["a"]
 
 
 @dataclass(frozen=True)

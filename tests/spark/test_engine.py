@@ -202,3 +202,12 @@ def test_a_session_of_the_users_own_is_accepted_and_stays(engine: EngineFactory,
     runs.stop()
     assert runs.spark is spark
     assert runs.spark.range(3).count() == 3
+
+
+def test_a_master_is_refused_for_a_session_that_runs_already(engine: EngineFactory) -> None:
+    with pytest.raises(PenstockError) as caught:
+        engine(master="spark://127.0.0.1:7077")
+    assert str(caught.value) == (
+        "a master and a region must be for a session that Penstock starts, got 'spark://127.0.0.1:7077' "
+        "with a session that runs already: it has its own"
+    )

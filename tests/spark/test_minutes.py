@@ -17,7 +17,7 @@ def books(stage: str, at: float = NOON, slots: int = 1) -> Books:
 
 @pytest.fixture
 def minutes(tmp_path: Path) -> Minutes:
-    return Minutes(KeptLines(tmp_path, "minutes"), slots=2, now=NOON + 5.0)
+    return Minutes(KeptLines(tmp_path, "minutes"), slots=lambda: 2, now=NOON + 5.0)
 
 
 def kept(folder: Path) -> list[StageMinute]:

@@ -79,6 +79,7 @@ class Life:
 
     folder: Path
     arguments: tuple[str, ...] = (str(ROWS_PER_SECOND),)
+    module: str = "penstock.bench.crash_worker"
     started: float = field(default_factory=time.monotonic)
     first_turn_seconds: float | None = None
     rows: int = 0
@@ -88,7 +89,7 @@ class Life:
         self._lines: queue.SimpleQueue[str | None] = queue.SimpleQueue()
         with self._log.open("a") as log:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "penstock.bench.crash_worker", str(self.folder), *self.arguments],
+                [sys.executable, "-m", self.module, str(self.folder), *self.arguments],
                 stdout=subprocess.PIPE,
                 stderr=log,
                 text=True,
@@ -103,8 +104,8 @@ class Life:
             self._lines.put(line.strip())
         self._lines.put(None)
 
-    def until(self, word: str, limit_seconds: float) -> None:
-        """Returns when the worker has said `word`."""
+    def until(self, word: str, limit_seconds: float) -> str:
+        """Returns the worker's line when it has said `word` as the first of it."""
         limit = time.monotonic() + limit_seconds
         while True:
             try:
@@ -115,7 +116,7 @@ class Life:
                 raise WorkerEnded(f"it ended with code {self._process.wait()}", self._log)
             self._note(line)
             if line.split()[:1] == [word]:
-                return
+                return line
 
     def _note(self, line: str) -> None:
         words = line.split()

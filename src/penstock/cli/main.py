@@ -41,6 +41,7 @@ COMMANDS = (
     Command("simulate", "penstock.cli.simulate", "what other slots, rates and policies would lead to"),
     Command("resume", "penstock.cli.resume", "go on with a pipeline that an error had stopped"),
     Command("install", "penstock.cli.install", "fetch the jars of an optional connector, once: kafka"),
+    Command("cluster", "penstock.cli.cluster", "start and end a Spark cluster on this machine"),
     Command("bench", "penstock.cli.bench", "measure, side by side with plain Spark"),
     Command("test", "penstock.cli.test", "check style and types and run all tests", passes_on=True),
 )

@@ -41,6 +41,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="DIR",
         help="where queues and checkpoints lie; a later run goes on from there (default: ./%(default)s)",
     )
+    parser.add_argument(
+        "--master",
+        metavar="URL",
+        help="run on a cluster: spark://HOST:PORT, yarn or k8s://URL (default: in this process)",
+    )
+    parser.add_argument(
+        "--region", metavar="NAME", help="on workers of this region alone (see penstock cluster)"
+    )
     parser.add_argument("--slots", type=_positive, default=None, help="turns at a time (default: the cores)")
     parser.add_argument("--policy", choices=sorted(POLICIES), default="llf", help="default: %(default)s")
     parser.add_argument(
@@ -74,7 +82,7 @@ def run(args: argparse.Namespace) -> int:
     from penstock.spark.engine import Engine
 
     settings = {"slots": args.slots, "policy": args.policy, "consumption": args.consumption}
-    with Engine(state=args.state, **settings) as engine:
+    with Engine(state=args.state, master=args.master, region=args.region, **settings) as engine:
         return _watch(engine, pipelines, console, args.until_idle)
 
 

@@ -164,6 +164,8 @@ class Scheduler:
         if must is None and now < later and put_off(self._policy, view, now) == UNTIL_IT_PAYS:
             reason = "what it waits for is not complete, and a turn for so few rows now would be for nothing"
             return Hold(reason, now, view.name, until=later)
+        if self._slots == 0:
+            return Hold("the pool has no slots: no executor is registered", now, view.name)
         free = self.free_slots
         needed = min(view.slots, self._slots)
         if needed > free:
@@ -250,8 +252,13 @@ class Scheduler:
             self._enqueue(view)
 
     def resize(self, slots: int) -> None:
-        """Changes the pool. Turns that run go on, even where they then occupy more than it has."""
-        self._slots = _checked_slots(slots)
+        """Changes the pool. Turns that run go on, even where they then occupy more than it has.
+
+        A pool without slots grants nothing until it has some again.
+        """
+        if slots < 0:
+            raise SchedulingError("", f"a pool must have 0 slots or more, got {slots}: it stays as it was")
+        self._slots = slots
 
     def reschedule(self, policy: Policy | None = None, consumption: Consumption | None = None) -> None:
         """Goes on under another policy, another consumption, or both; what waits is put in order anew.

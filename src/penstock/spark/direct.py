@@ -113,7 +113,7 @@ class DirectStage(StageBase):
 
         The new plan is made beside the turns that run.
         """
-        self._frames.prepare(min(slots, self.place.dispatcher.slots))
+        self._frames.prepare(min(slots, max(self.place.dispatcher.slots, 1)))
         self.go_by(slots)
         self.place.dispatcher.changed(self)
         return 0.0

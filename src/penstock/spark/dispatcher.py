@@ -59,8 +59,8 @@ class Dispatcher:
         self._scheduler = scheduler
         self._stages: dict[str, Schedulable] = {}
         self._lock = threading.RLock()
-        # Twice the slots: a thread that has just ended one turn may still be tidying up.
-        self._threads = ThreadPoolExecutor(2 * scheduler.slots + 2, thread_name_prefix="penstock-turn")
+        self._most_slots = scheduler.slots
+        self._threads = _threads_for(scheduler.slots)
         self._timers: list[tuple[float, int, Callable[[], None]]] = []
         self._order = count()
         self._timer_set = threading.Condition(self._lock)
@@ -97,6 +97,15 @@ class Dispatcher:
             # Their contexts are still those of the old policy.
             for stage in tuple(self._stages.values()):
                 self._look_at(stage)
+            self._grant_all()
+
+    def resize(self, slots: int) -> None:
+        """Goes on with another number of slots; turns that run go on whatever it is."""
+        with self._scheduling():
+            if slots > self._most_slots:
+                before, self._threads, self._most_slots = self._threads, _threads_for(slots), slots
+                before.shutdown(wait=False)
+            self._scheduler.resize(slots)
             self._grant_all()
 
     def put_in_force(self, planned: Mapping[str, int], *, exact: bool = False) -> None:
@@ -239,3 +248,8 @@ class Dispatcher:
 
     def _due(self) -> bool:
         return bool(self._timers) and self._timers[0][0] <= self.clock()
+
+
+def _threads_for(slots: int) -> ThreadPoolExecutor:
+    """Twice the slots: a thread that has just ended one turn may still be tidying up."""
+    return ThreadPoolExecutor(2 * slots + 2, thread_name_prefix="penstock-turn")

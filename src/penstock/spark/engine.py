@@ -31,6 +31,7 @@ from penstock.scheduling.policies import BatchIt, Policy
 from penstock.scheduling.scheduler import CutCount, Scheduler
 from penstock.spark.adopted import AdoptedQuery, adopted_pipeline
 from penstock.spark.checkpoint import StateStore
+from penstock.spark.cluster.pool import first_slots, is_local
 from penstock.spark.dispatcher import Dispatcher
 from penstock.spark.feeders import wait_for
 from penstock.spark.housekeeping import Housekeeping
@@ -87,6 +88,10 @@ class Engine:
 
     With `slot_control` (for all pipelines, or by name) slots of stages are changed as measured latency asks
     for, at most once in an interval of `slot_measuring`; new state then lies in RocksDB.
+
+    With a `master` such as spark://HOST:PORT the turns run on that cluster, on workers of one `region` if it
+    is named. The pool is then as large as what is registered now, and `slots` bounds it. All workers must
+    reach the state directory under the same path.
     """
 
     def __init__(
@@ -94,6 +99,8 @@ class Engine:
         spark: SparkSession | None = None,
         *,
         state: str | Path | None = None,
+        master: str | None = None,
+        region: str | None = None,
         slots: int | None = None,
         policy: str | Policy = "llf",
         consumption: str | None = None,
@@ -110,30 +117,34 @@ class Engine:
         clock: Callable[[], float] = time.time,
     ):
         _check_state(state)
+        _check_session(spark, master, region)
         chosen = policy_named(policy) if isinstance(policy, str) else policy
         by_plan = isinstance(chosen, BatchIt)
         consumes = parse_consumption(consumption or ("planned" if by_plan else "all"))
         planned = by_plan or isinstance(consumes, Planned) or planning is not None
         trigger = parse_trigger(planning or "conditional")
-        self.spark = spark or build_session(cores=slots)
-        if spark is not None:
-            for warning in session_warnings(spark):
-                log.warning("%s", warning)
-        prepare_session(self.spark)
-        pool = slots or self.spark.sparkContext.defaultParallelism
-        check_control(slot_control, pool)
         self._temporary = (
             None if state else tempfile.TemporaryDirectory(prefix="penstock-", ignore_cleanup_errors=True)
         )
         self.state = Path(state or self._temporary.name).absolute()  # type: ignore[union-attr]
+        self.spark = spark or build_session(cores=slots, master=master, region=region, state=self.state)
+        if spark is not None:
+            for warning in session_warnings(spark):
+                log.warning("%s", warning)
+        prepare_session(self.spark)
+        if is_local(self.spark):
+            check_control(slot_control, slots or self.spark.sparkContext.defaultParallelism)
         self._owner = OwnerLock(self.state)
+        self.pool, first = first_slots(self.spark, self.state, self._owner, slots)
+        """The slots of the cluster, where there is one."""
         scheduler = Scheduler(
             chosen,
-            pool,
+            max(first, 1),
             consumes,
             patience_seconds=parse_positive(patience, "patience", "every stage would be the first in line"),
             grain_seconds=parse_positive(grain, "grain", "no turn would take a row"),
         )
+        scheduler.resize(first)
         self._dispatcher = Dispatcher(scheduler, clock)
         self._around = Surroundings(
             self.spark,
@@ -144,6 +155,7 @@ class Engine:
             profiles=Profiles(self.state / PROFILES),
             state_store=state_store or ("rocksdb" if slot_control else None),
             measuring=slot_measuring or SlotMeasuring(),
+            on_cluster=self.pool is not None,
         )
         self.planner = (
             Planner(trigger, self._around.profiles, self._dispatcher, plan_reserve, plan_rows)
@@ -156,6 +168,13 @@ class Engine:
         self._rescaler = Rescaler(KeptLines(self.state, "slots"), self._dispatcher)
         self._slot_control = SlotControl(slot_control, self._rescaler, self._dispatcher)
         self._house = Housekeeping(self._around, self.planner, self._slot_control, lambda: self._all)
+        if self.pool is not None:
+            self.pool.follow(self._dispatcher)
+
+    @property
+    def pool_slots(self) -> int:
+        """The slots that there are now."""
+        return self._dispatcher.slots
 
     def submit(self, pipeline: Pipeline, *, resume: bool = False) -> RunningPipeline:
         """Starts a pipeline beside those that run; `resume` goes on after a failure."""
@@ -334,6 +353,8 @@ class Engine:
                 log.exception("pipeline %r did not stop cleanly", running.name)
         self._house.keep_records(last=True)
         self._dispatcher.close()
+        if self.pool is not None:
+            self.pool.close()
         self._owner.release()
         if self._temporary is not None:
             self._temporary.cleanup()
@@ -345,6 +366,14 @@ class Engine:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.stop()
+
+
+def _check_session(spark: SparkSession | None, master: str | None, region: str | None) -> None:
+    if spark is not None and (master or region):
+        raise PenstockError(
+            f"a master and a region must be for a session that Penstock starts, got {master or region!r} "
+            "with a session that runs already: it has its own"
+        )
 
 
 def _check_state(state: str | Path | None) -> None:

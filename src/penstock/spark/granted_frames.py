@@ -25,6 +25,8 @@ Build = Callable[[Mapping[str, "DataFrame"]], "DataFrame"]
 # Up to so many rows, a job costs more than running its plan in the driver's own thread.
 ROWS_WITHOUT_A_JOB = 2_000
 BYTES_WITHOUT_A_JOB = 4_000_000
+# On a cluster a row's work belongs to the executors: more of it than a job costs is not done by the driver.
+SECONDS_WITHOUT_A_JOB = 0.02
 ROWS_DEALT = 20_000
 """With more slots than one, so many rows are handed out to tasks one by one."""
 UNEVEN = 0.5
@@ -103,11 +105,12 @@ class GrantedFrames:
         self._needs_a_task = any(source.needs_a_task for source in sources.values())
         self._granted = {queue: source.granted for queue, source in sources.items()}
         self._relations = {queue: source.frame for queue, source in sources.items()}
+        self._place = place
         self._build = build
         self._turns = jvm(session).penstock.PlannedTurn
         self._of_rows = jvm(session).org.apache.spark.sql.classic.Dataset.ofRows
         self._templates: dict[Layout, _Template] = {}
-        self._slots = min(place.slots, place.dispatcher.slots)
+        self._slots = min(place.slots, max(place.dispatcher.slots, 1))
         self._now = self._in(Layout(self._slots))
 
     def _in(self, layout: Layout) -> _Template:
@@ -178,12 +181,21 @@ class GrantedFrames:
 
     def _needs_no_job(self, slices: Slices) -> bool:
         pieces = [piece for taken in slices.values() for piece in taken]
+        rows = sum(piece.rows for piece in pieces)
         return (
             self._now.planned is not None
             and not self._needs_a_task
-            and sum(piece.rows for piece in pieces) <= ROWS_WITHOUT_A_JOB
+            and rows <= ROWS_WITHOUT_A_JOB
             and sum(piece.bytes for piece in pieces) <= BYTES_WITHOUT_A_JOB
+            and (not self._place.on_cluster or self._is_cheap(rows))
         )
+
+    def _is_cheap(self, rows: int) -> bool:
+        """Whether so many rows are known to take less than a job costs by itself."""
+        profile = self._place.profiles.of(self._place.name)
+        if profile is None or not profile.trusted:
+            return False
+        return rows * profile.row_seconds <= SECONDS_WITHOUT_A_JOB
 
     def _forget(self, frame: DataFrame) -> None:
         """Drops what was persisted of these rows: the next turn's plan is the same, its rows are not."""

@@ -40,11 +40,11 @@ class Housekeeping:
         self._pipelines = pipelines
         self._told = 0.0
         self._ended = False
-        now, slots = self._dispatcher.clock(), self._dispatcher.slots
+        now = self._dispatcher.clock()
         self._plans = KeptLines(around.folder, "plans")
         self._decisions = KeptLines(around.folder, "decisions")
-        self._minutes = Minutes(KeptLines(around.folder, "minutes"), slots, now)
-        self._promises = PromiseWatch(slots, around.profiles, now)
+        self._minutes = Minutes(KeptLines(around.folder, "minutes"), self._slots, now)
+        self._promises = PromiseWatch(self._slots, around.profiles, now)
         if planner is not None:
             around.listeners.append(self._turn_ended)
         self._dispatcher.at(now, self._keep_house)
@@ -53,6 +53,10 @@ class Housekeeping:
         """Looks after nothing any more."""
         self._ended = True
         self.keep_records()
+
+    def _slots(self) -> int:
+        """A pool that has none now is told of as one of one slot: shares of nothing are none."""
+        return max(self._dispatcher.slots, 1)
 
     def _keep_house(self) -> None:
         if self._ended:

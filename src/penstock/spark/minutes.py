@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from penstock.measure.minutes import StageMinute, minute_of
 from penstock.spark.bookkeeping import Books
@@ -16,7 +16,7 @@ class Minutes:
     A stage that has gone is kept until then, so that its last minute is told. May be called from any thread.
     """
 
-    def __init__(self, lines: KeptLines, slots: int, now: float):
+    def __init__(self, lines: KeptLines, slots: Callable[[], int], now: float):
         self._lines = lines
         self._slots = slots
         self._begin = minute_of(now)
@@ -34,7 +34,6 @@ class Minutes:
                 self._write(begin, now, ended.values())
 
     def _write(self, begin: float, now: float, books: Iterable[Books]) -> None:
-        minutes = [
-            StageMinute(begin, each.stage, self._slots, each.figures_since_last(now)) for each in books
-        ]
+        slots = self._slots()
+        minutes = [StageMinute(begin, each.stage, slots, each.figures_since_last(now)) for each in books]
         self._lines.add(each.to_json() for each in minutes if each.figures.seconds > 0.0)

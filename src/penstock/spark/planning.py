@@ -87,6 +87,8 @@ class Planner:
         return change
 
     def _look(self, now: float, pipelines: tuple[RunningPipeline, ...]) -> PlanChange | None:
+        if self._dispatcher.slots == 0:
+            return None
         stages = [stage for each in pipelines for stage in tuple(each.stages)]
         offered = {stage.name: Offered(stage.books.rows_offered, stage.books.started_at) for stage in stages}
         graphs = tuple(each.graph for each in pipelines if each.stages)

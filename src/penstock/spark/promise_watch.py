@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from penstock.measure.promises import Kept, unmet
@@ -27,7 +27,7 @@ class _Seen:
 class PromiseWatch:
     """Compares each sink with its target every 30 s, and warns once for each spell of missing it."""
 
-    def __init__(self, slots: int, profiles: Profiles, now: float):
+    def __init__(self, slots: Callable[[], int], profiles: Profiles, now: float):
         self._slots = slots
         self._profiles = profiles
         self._next = now + LOOK_SECONDS
@@ -41,7 +41,7 @@ class PromiseWatch:
             return
         running = list(pipelines)
         used = sum(stage.books.slot_seconds for each in running for stage in tuple(each.stages))
-        busy = max(used - self._slot_seconds, 0.0) / ((now - self._since) * self._slots)
+        busy = max(used - self._slot_seconds, 0.0) / ((now - self._since) * self._slots())
         for each in running:
             for stage in each.graph.stages:
                 self._compare(each, stage, min(busy, 1.0))
@@ -64,7 +64,7 @@ class PromiseWatch:
                 results=results,
                 in_time=(seen.in_time - before.in_time) / results if results > 0 else 1.0,
                 path_seconds=path_seconds(running.graph, stage, self._profiles),
-                slots=self._slots,
+                slots=self._slots(),
                 busy=busy,
             )
         )

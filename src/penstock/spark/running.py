@@ -136,6 +136,7 @@ class RunningPipeline:
                 share=self._share,
                 block_rows=stage.block_rows,
                 state_store=self._around.state_store,
+                on_cluster=self._around.on_cluster,
             )
             place.folder.mkdir(parents=True, exist_ok=True)
             self.stages.append(compiler.compile(stage, place))

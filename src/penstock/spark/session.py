@@ -7,35 +7,32 @@ import sys
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from penstock.spark.cluster.settings import (
+    ONLY_HERE,
+    cluster_preset,
+    is_on_this_machine,
+    master_kind,
+    shared_jars,
+)
 from penstock.spark.jar import penstock_jar
 from penstock.spark.jvm import java_session, jvm
 from penstock.spark.kafka.jars import class_path
+from penstock.spark.setting import LOGGING, Setting
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 log = logging.getLogger("penstock")
 
-LOGGING = Path(__file__).with_name("log4j2.properties")
 FILE_MANAGER = "spark.sql.streaming.checkpointFileManagerClass"
 FILE_SYSTEM = "spark.hadoop.fs.file.impl"
 RENAMING_MANAGER = (
     "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
 )
 QUIET_FILE_SYSTEM = "penstock.QuietLocalFileSystem"
-
-
-@dataclass(frozen=True)
-class Setting:
-    """One Spark setting: its value, why it is so, and what a session without it pays."""
-
-    value: str
-    why: str
-    cost_without: str = ""
 
 
 def preset(cores: int) -> dict[str, Setting]:
@@ -124,18 +121,28 @@ def build_session(
     settings: Mapping[str, str] | None = None,
     name: str = "penstock",
     checkpoints_on_files: bool = True,
+    master: str | None = None,
+    region: str | None = None,
+    state: Path | None = None,
 ) -> "SparkSession":
-    """A local session with the preset; `settings` override it. One session lives in a process at a time.
+    """A session with the preset; `settings` override it. One session lives in a process at a time.
 
+    Without a master its slots are `cores` threads of this process. On a cluster it takes what is there, of
+    one `region` if that is named, and executors find Penstock's classes in `state`, which they must reach.
     Where checkpoints lie on HDFS or an object store, not on `file:` paths, Spark's own choice stays.
     """
     from pyspark.sql import SparkSession
 
     slots = cores or os.cpu_count() or 1
-    jars = os.pathsep.join(map(str, (penstock_jar(), *class_path())))
-    builder = SparkSession.builder.master(f"local[{slots}]").appName(name)
-    chosen = {key: setting.value for key, setting in preset(slots).items()}
-    chosen |= {"spark.driver.extraClassPath": jars, "spark.executor.extraClassPath": jars}
+    where = master or f"local[{slots}]"
+    builder = SparkSession.builder.master(where).appName(name)
+    chosen = {key: setting.value for key, setting in _settings_for(where, slots, region).items()}
+    jars = (penstock_jar(), *class_path())
+    seen = shared_jars(jars, state) if master_kind(where) != "local" and state is not None else jars
+    chosen |= {
+        "spark.driver.extraClassPath": os.pathsep.join(map(str, jars)),
+        "spark.executor.extraClassPath": os.pathsep.join(map(str, seen)),
+    }
     if not checkpoints_on_files:
         del chosen[FILE_MANAGER]
     chosen |= dict(settings or {})
@@ -160,6 +167,16 @@ def _show_workers_the_package(session: "SparkSession") -> None:
     known = environment.get("PYTHONPATH", "").split(os.pathsep)
     if here not in known:
         environment["PYTHONPATH"] = os.pathsep.join(filter(None, [*known, here]))
+
+
+def _settings_for(master: str, slots: int, region: str | None) -> dict[str, Setting]:
+    chosen = preset(slots)
+    if master_kind(master) != "local":
+        chosen |= cluster_preset(master, region)
+    if not is_on_this_machine(master):
+        for key in ONLY_HERE:
+            del chosen[key]
+    return chosen
 
 
 @contextmanager

@@ -58,6 +58,8 @@ class Place:
     share: float | None = None
     block_rows: int = 0
     state_store: StateStore | None = None
+    on_cluster: bool = False
+    """Whether its slots are executors of their own, and not threads of the driver."""
 
 
 @dataclass(frozen=True)
@@ -115,7 +117,7 @@ class StageBase:
     @property
     def _occupied(self) -> int:
         """The slots that a turn occupies: no more than there are."""
-        return min(self.slots, self.place.dispatcher.slots)
+        return min(self.slots, max(self.place.dispatcher.slots, 1))
 
     def _arrived(self, queue: str, segment: Segment) -> None:
         self.place.meters.arrived(self.name, queue, segment)

@@ -32,3 +32,4 @@ class Surroundings:
     profiles: Profiles = field(default_factory=Profiles)
     state_store: StateStore | None = None
     measuring: SlotMeasuring = SlotMeasuring()  # noqa: RUF009 -- frozen
+    on_cluster: bool = False
