@@ -33,6 +33,7 @@ from penstock.spark.adopted import AdoptedQuery, adopted_pipeline
 from penstock.spark.checkpoint import StateStore
 from penstock.spark.cluster.pool import first_slots, is_local
 from penstock.spark.dispatcher import Dispatcher
+from penstock.spark.elastic import Elastic, ElasticSettings, check_elastic
 from penstock.spark.feeders import wait_for
 from penstock.spark.housekeeping import Housekeeping
 from penstock.spark.kept_lines import KeptLines
@@ -91,7 +92,8 @@ class Engine:
 
     With a `master` such as spark://HOST:PORT the turns run on that cluster, on workers of one `region` if it
     is named. The pool is then as large as what is registered now, and `slots` bounds it. All workers must
-    reach the state directory under the same path.
+    reach the state directory under the same path. With `elastic`, managers of replicas and nodes change the
+    slots of stages and the nodes of the cluster (docs/elastic.md); new state then lies in RocksDB.
     """
 
     def __init__(
@@ -101,6 +103,7 @@ class Engine:
         state: str | Path | None = None,
         master: str | None = None,
         region: str | None = None,
+        elastic: ElasticSettings | None = None,
         slots: int | None = None,
         policy: str | Policy = "llf",
         consumption: str | None = None,
@@ -134,6 +137,7 @@ class Engine:
         prepare_session(self.spark)
         if is_local(self.spark):
             check_control(slot_control, slots or self.spark.sparkContext.defaultParallelism)
+            check_elastic(elastic)
         self._owner = OwnerLock(self.state)
         self.pool, first = first_slots(self.spark, self.state, self._owner, slots)
         """The slots of the cluster, where there is one."""
@@ -153,7 +157,7 @@ class Engine:
             fsync,
             queue_limit_bytes,
             profiles=Profiles(self.state / PROFILES),
-            state_store=state_store or ("rocksdb" if slot_control else None),
+            state_store=state_store or ("rocksdb" if slot_control or elastic else None),
             measuring=slot_measuring or SlotMeasuring(),
             on_cluster=self.pool is not None,
         )
@@ -170,6 +174,15 @@ class Engine:
         self._house = Housekeeping(self._around, self.planner, self._slot_control, lambda: self._all)
         if self.pool is not None:
             self.pool.follow(self._dispatcher)
+        self.elastic = self._managers(elastic)
+        """Who manages replicas and nodes, if somebody does."""
+
+    def _managers(self, settings: ElasticSettings | None) -> Elastic | None:
+        if settings is None:
+            return None
+        elastic = Elastic(settings, settings.actuator(self.pool), self._around, self, lambda: self._all)
+        elastic.follow()
+        return elastic
 
     @property
     def pool_slots(self) -> int:
@@ -346,6 +359,8 @@ class Engine:
             return
         self._closed = True
         self._house.end()
+        if self.elastic is not None:
+            self.elastic.close()
         for running in self._all:
             try:
                 running.stop()

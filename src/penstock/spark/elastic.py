@@ -1,0 +1,137 @@
+"""Where the managers of replicas and nodes meet the engine: what it is in, what they decide out."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from math import inf
+from pathlib import Path
+from typing import Literal
+
+from penstock.act import Actuator, ElasticLoop, Nodes, Stages, UseMeter, stage_seen
+from penstock.errors import PenstockError
+from penstock.plan.elastic import Elasticity, ManagedPipeline, ManagedStage, Observation, Region
+from penstock.spark.cluster.nodes import AllocatedNodes, StandaloneNodes
+from penstock.spark.cluster.pool import ClusterPool
+from penstock.spark.cluster.standalone import StandaloneCluster
+from penstock.spark.kept_lines import KeptLines
+from penstock.spark.native import NativeStage
+from penstock.spark.running import RunningPipeline
+from penstock.spark.surroundings import Surroundings
+
+log = logging.getLogger("penstock")
+LOOK_SECONDS = 1.0
+Pipelines = Callable[[], Sequence[RunningPipeline]]
+
+
+@dataclass(frozen=True)
+class ElasticSettings:
+    """Who manages replicas and nodes, and of which cluster.
+
+    `managers` has regions, periods and policies. Pipelines that it does not name are managed too, with the
+    target of their strictest sink. With `cluster`, the folder of a `penstock cluster`, nodes are its workers;
+    with `nodes` they are those of an actuator of one's own; with neither they are executors, which the
+    cluster manager allocates. `time="run"` counts all the time of tasks as use, not the JVM's processor time
+    alone: for Python operators and emulated service times.
+    """
+
+    managers: Elasticity = field(default_factory=lambda: Elasticity((), (Region("default"),)))
+    cluster: Path | None = None
+    worker_memory: str = "1g"
+    nodes: Nodes | None = None
+    time: Literal["cpu", "run"] = "cpu"
+
+    def actuator(self, pool: ClusterPool | None) -> Nodes:
+        """Where nodes come from and go to."""
+        if self.nodes is not None:
+            return self.nodes
+        assert pool is not None, "checked before the pool was made"
+        if self.cluster is not None:
+            return StandaloneNodes(StandaloneCluster(self.cluster), pool, self.worker_memory)
+        region = self.managers.regions[0]
+        return AllocatedNodes(pool, region.smallest.slots, region.name)
+
+
+def check_elastic(settings: ElasticSettings | None) -> None:
+    """Refuses settings that need a cluster where there is none."""
+    if settings is not None and settings.nodes is None:
+        raise PenstockError(
+            "elastic replicas and nodes must be of a cluster, got none: name its master, or leave them out"
+        )
+
+
+class Elastic:
+    """Lets the managers look every second, acts on what they decide, and keeps it."""
+
+    def __init__(
+        self,
+        settings: ElasticSettings,
+        nodes: Nodes,
+        around: Surroundings,
+        stages: Stages,
+        pipelines: Pipelines,
+    ):
+        self._around = around
+        self._pipelines = pipelines
+        self._nodes = nodes
+        self._meter = UseMeter(settings.managers.periods.operator_seconds, settings.time)
+        self._actuator = Actuator(nodes, stages)
+        self._journal = KeptLines(around.folder, "elastic")
+        self.loop = ElasticLoop(
+            settings.managers,
+            self._observe,
+            self._actuator,
+            lambda record: self._journal.add([record.to_json()]),
+        )
+        self._managed: dict[str, ManagedPipeline] = {each.name: each for each in settings.managers.pipelines}
+        self._closed = False
+
+    def follow(self) -> None:
+        """Goes on by itself until it is closed; failing at a look stops nothing."""
+        if self._closed:
+            return
+        dispatcher = self._around.dispatcher
+        try:
+            self._manage_what_runs()
+            self.loop.look(dispatcher.clock())
+        except Exception as error:
+            log.warning("the managers of replicas and nodes failed and look again: %s", error)
+        finally:
+            dispatcher.at(dispatcher.clock() + LOOK_SECONDS, self.follow)
+
+    def close(self) -> None:
+        self._closed = True
+
+    def _manage_what_runs(self) -> None:
+        running = [each for each in self._pipelines() if each.stages]
+        for each in running:
+            if each.name not in self._managed:
+                self._managed[each.name] = managed(each)
+        now = tuple(self._managed[each.name] for each in running)
+        if now != self.loop.elasticity.pipelines:
+            self.loop.elasticity = replace(self.loop.elasticity, pipelines=now)
+
+    def _observe(self, now: float) -> Observation:
+        stages = {stage.name: stage for each in self._pipelines() for stage in tuple(each.stages)}
+        profiles = self._around.profiles
+        seen = {
+            name: stage_seen(stage.books.figures(now), stage.slots, profiles.of(name))
+            for name, stage in stages.items()
+        }
+        return self._meter.look(now, self._nodes.nodes(), self._nodes.use(), seen, self._actuator.name_of)
+
+
+def managed(running: RunningPipeline) -> ManagedPipeline:
+    """A pipeline as the managers take it: all its stages, as they run now, and its strictest target."""
+    slots = {stage.name: stage for stage in tuple(running.stages)}
+    stages = tuple(
+        ManagedStage(
+            each.name,
+            replicas=slots[each.name].slots,
+            elastic=not isinstance(slots[each.name], NativeStage),
+        )
+        for each in running.graph.stages
+    )
+    targets = [each.latency_seconds for each in running.graph.stages if each.latency_seconds is not None]
+    return ManagedPipeline(running.name, stages, target_seconds=min(targets, default=inf))
