@@ -152,3 +152,9 @@ class Kafka:
     def columns(self) -> tuple[str, ...]:
         """The columns that rows must have."""
         return ("value",) if self.topic is not None else ("value", "topic")
+
+    @property
+    def kinds(self) -> Mapping[str, tuple[str, ...]]:
+        """The types that its columns may have, as Spark calls them."""
+        text = ("string", "binary")
+        return {"key": text, "value": text, "topic": ("string",), "partition": ("int",)}

@@ -203,6 +203,12 @@ def _check_columns(sink: Sink, pipeline: str, schema: StructType) -> None:
             f"sink {sink.name!r} of pipeline {pipeline!r} must be given the column {missing[0]!r}, "
             f"got {', '.join(schema.names)}: there would be nothing to write"
         )
+    for name, kinds in getattr(sink.spec, "kinds", {}).items():
+        if name in schema.names and (kind := schema[name].dataType.simpleString()) not in kinds:
+            raise PenstockError(
+                f"sink {sink.name!r} of pipeline {pipeline!r} must be given a column {name!r} of type "
+                f"{' or '.join(kinds)}, got {kind}: it could not be written"
+            )
 
 
 def _late_of(frames: GrantedFrames, window: Window, slices: Slices, threshold_seconds: float) -> DataFrame:

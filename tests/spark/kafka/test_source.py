@@ -64,7 +64,7 @@ def test_a_turn_takes_just_the_rows_granted_and_another_size_needs_no_restart(
     engine: EngineFactory, topic: MakeTopic
 ) -> None:
     made, kept, turns = topic(2), Kept(), Turns()
-    runs = engine(consumption="at-most-70")
+    runs = engine(consumption="at-most-70", grain="10m")
     runs.on_turn(turns)
     made.write(names(0, 350))
     runs.submit(reading(made, kept))
