@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
-from penstock.bench.connect.kafka_worker import RECORD_CHARACTERS, SLOTS
+from penstock.bench.connect.kafka_worker import GRAIN, RECORD_CHARACTERS, SLOTS
 from penstock.bench.result import BenchResult, BenchSettings, at_least, at_most
 from penstock.bench.stats import alternating, single, summary
 from penstock.bench.workers import Worker
@@ -52,10 +52,18 @@ def measure(settings: BenchSettings, result: BenchResult) -> None:
         for worker in sides.values():
             worker.ready()
         settings.say(f"{size.rows:,} records of {RECORD_CHARACTERS} characters")
-        sides["spark"].ask(do="fill", topic="full", first=0, rows=size.rows)
+        half = size.rows // 2
+        for place, worker in enumerate(sides.values()):
+            worker.ask(do="fill", topic="full", first=place * half, rows=half)
         _throughput(settings, result, sides, size)
         _ordeal(settings, result, broker, sides["spark"], folder, size)
-    result.setup["kafka"] = {"rows": size.rows, "record_characters": RECORD_CHARACTERS, "slots": SLOTS}
+    result.setup["kafka"] = {
+        "rows": size.rows,
+        "record_characters": RECORD_CHARACTERS,
+        "slots": SLOTS,
+        "grain": GRAIN,
+        "seconds": "from the start of the query or pipeline until the broker has acknowledged the last record",
+    }
 
 
 def _worker(folder: Path, broker: KafkaBroker, side: str) -> Worker:
