@@ -62,7 +62,7 @@ def measure(settings: BenchSettings, result: BenchResult) -> None:
         "record_characters": RECORD_CHARACTERS,
         "slots": SLOTS,
         "grain": GRAIN,
-        "seconds": "from the start of the query or pipeline until the broker has acknowledged the last record",
+        "seconds": "from the start of query or pipeline until the broker has acknowledged the last record",
     }
 
 
