@@ -20,12 +20,14 @@ _QUOTED_CHARACTERS = 80
 class Parsing:
     """How a column of text becomes the fields of `schema`, a DDL string.
 
-    A field that the schema says is NOT NULL must be there; any other may be missing.
+    A field that the schema says is NOT NULL must be there; any other may be missing. `keep` names columns
+    that stay beside them.
     """
 
     schema: str
     column: str
     format: TextFormat
+    keep: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.format not in get_args(TextFormat):
@@ -40,6 +42,8 @@ class Parsing:
                 raise ValueError(
                     f"schema must not have a field {name!r}: rows that do not parse use that column"
                 )
+            if name in map(str.lower, self.keep):
+                raise ValueError(f"schema and keep must name a column once, got {name!r} in both")
             if names.count(name) > 1:
                 raise ValueError(f"schema must name a field once, got {name!r} {names.count(name)} times")
 
@@ -79,11 +83,11 @@ def parse_function(parsing: Parsing) -> Callable[[DataFrame], DataFrame]:
             raise ValueError(
                 f"schema must be fields with types, got {parsing.schema!r}: rows would have no column"
             )
-        text = rows.select(F.col(parsing.column).cast("string").alias(RAW))
-        read = text.select(RAW, _read(parsing, schema).alias("__read"))
+        text = rows.select(*parsing.keep, F.col(parsing.column).cast("string").alias(RAW))
+        read = text.select(*parsing.keep, RAW, _read(parsing, schema).alias("__read"))
         row = _Row(F.col("__read"), parsing.format)
         fields = [row.field(name).alias(name) for name in schema.names]
-        return read.select(*fields, _reason(parsing, schema, row).alias(DEAD_LETTER), RAW)
+        return read.select(*parsing.keep, *fields, _reason(parsing, schema, row).alias(DEAD_LETTER), RAW)
 
     return parse_text
 

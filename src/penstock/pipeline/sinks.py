@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from penstock.queues.spool import Spool
+    from penstock.secret import Secret, Tls
 
 
 @dataclass(frozen=True)
@@ -77,6 +78,9 @@ class Mqtt:
     qos: int = 1
     client_id: str | None = None
     keepalive_seconds: int = 20
+    username: str | None = None
+    password: Secret | None = None
+    tls: Tls | None = None
     guarantee: ClassVar[str] = "at least once"
     may_be_away: ClassVar[bool] = True
 
@@ -93,6 +97,8 @@ class Mqtt:
                 f"keepalive must be 1 s or more, got {self.keepalive_seconds} s: "
                 "a broker that is gone would not be noticed"
             )
+        if self.password is not None and self.username is None:
+            raise ValueError("a password must come with a username, got none: a broker would refuse it")
 
     @property
     def columns(self) -> tuple[str, ...]:

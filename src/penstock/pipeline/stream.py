@@ -97,17 +97,20 @@ class Stream:
         *,
         column: str = "value",
         format: TextFormat = "json",
+        keep: str | Sequence[str] = (),
         parallelism: int = 1,
         fuse: bool = True,
     ) -> Stream:
-        """The fields of `schema` (DDL), read from a column of text.
+        """The fields of `schema` (DDL), read from a column of text, behind the columns of `keep`.
 
         Rows that do not parse, or lack a field that is NOT NULL, go to the dead letters with the reason.
         """
         with self.pipeline.blaming("parse", name):
-            parsing = Parsing(schema, column, format)
+            kept = (keep,) if isinstance(keep, str) else tuple(keep)
+            parsing = Parsing(schema, column, format, kept)
         function = parse_function(parsing)
         settings = (("schema", schema), ("column", column), ("format", format))
+        settings += (("keep", ", ".join(kept)),) if kept else ()
         return self.pipeline.add(
             Operator(
                 name, "parse", (self.name,), function, parallelism, fuse, dead_letters=True, settings=settings

@@ -11,6 +11,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from penstock.errors import PenstockError
+from penstock.ingest.mqtt_security import secure
 from penstock.pipeline.sinks import Mqtt
 
 if TYPE_CHECKING:
@@ -184,6 +185,7 @@ class _Link:
     def connect(self) -> str:
         """What kept it from being connected; empty if nothing did."""
         try:
+            secure(self._client, self._spec)
             self._client.connect(self._spec.host, self._spec.port, self._spec.keepalive_seconds)
             self._client.loop_start()
         except Exception as error:

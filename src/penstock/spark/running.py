@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from penstock.errors import PenstockError
 from penstock.pipeline.pipeline import Pipeline
-from penstock.pipeline.sources import FromSpool, Replay
+from penstock.pipeline.sources import FromSpool
 from penstock.queues.disk import Disk
 from penstock.queues.errors import SpoolClosed
 from penstock.queues.spool import Spool
@@ -26,7 +26,7 @@ from penstock.spark.compile import Compiler, RunningStage
 from penstock.spark.dead_letters import dead_letters_in
 from penstock.spark.direct import DirectStage
 from penstock.spark.ends import QueueEnd
-from penstock.spark.feeders import Feeder
+from penstock.spark.feeder_catalog import QueueFeeder, feeder_for, has_feeder
 from penstock.spark.jvm import schema_from_ddl
 from penstock.spark.kafka.stage import TopicStage
 from penstock.spark.native import NativeStage
@@ -55,7 +55,7 @@ class RunningPipeline:
         self._failing = False
         self.stages: list[RunningStage] = []
         self.meters = SlotMeters(self.graph, around.dispatcher.clock(), around.measuring)
-        self.feeders: list[Feeder] = []
+        self.feeders: list[QueueFeeder] = []
         self._around = around
         self._spools: dict[str, Spool] = {}
         self._own: list[Spool] = []
@@ -183,14 +183,14 @@ class RunningPipeline:
             return
         # A loop has no limit: the stage that must empty its queue is the one that would wait for room.
         limit = self._around.queue_limit_bytes if queue.loop_schema is None else None
-        if isinstance(spec, Replay):
+        if has_feeder(spec):
             limit = spec.limit_bytes
         folder = self.folder / "queues" / queue.name.split(".", 1)[1]
         spool = Spool(folder, name=queue.name, limit_bytes=limit, fsync=self._around.fsync)
         self._spools[queue.name] = spool
         self._own.append(spool)
-        if isinstance(spec, Replay):
-            feeder = Feeder(spec, spool, self._around.dispatcher.clock)
+        if has_feeder(spec):
+            feeder = feeder_for(spec, spool, self._around.dispatcher.clock)
             compiler.schemas[queue.name] = from_arrow_schema(feeder.schema)
             self.feeders.append(feeder)
         elif queue.loop_schema is not None:

@@ -15,6 +15,7 @@ from types import TracebackType
 from typing import IO, Self
 
 from penstock.errors import PenstockError
+from penstock.workloads.certificates import Certificate
 
 START_SECONDS = 10.0
 TRIES = 5
@@ -43,11 +44,20 @@ class Mosquitto:
     """A broker on a free port of the loopback, with its files in a temporary directory.
 
     It keeps what subscribers have not acknowledged over `stop` and `start`, and drops no message.
-    Unless `anonymous`, it refuses clients without a password.
+    Unless `anonymous`, it refuses clients without a password; `user` is a name and a password that it
+    knows. With a `certificate` it speaks TLS only.
     """
 
-    def __init__(self, *, anonymous: bool = True) -> None:
-        self._anonymous = anonymous
+    def __init__(
+        self,
+        *,
+        anonymous: bool = True,
+        user: tuple[str, str] | None = None,
+        certificate: Certificate | None = None,
+    ) -> None:
+        self._anonymous = anonymous and user is None
+        self._user = user
+        self._certificate = certificate
         self._program = _needed("mosquitto")
         self._folder = tempfile.TemporaryDirectory(prefix="penstock-mosquitto-", ignore_cleanup_errors=True)
         self._process: subprocess.Popen[bytes] | None = None
@@ -106,8 +116,19 @@ class Mosquitto:
             f"persistence_location {self._folder.name}/",
             "set_tcp_nodelay true",
         ]
+        if self._certificate is not None:
+            files = self._certificate
+            lines += [f"certfile {files.cert_file}", f"keyfile {files.key_file}"]
+        if self._user is not None:
+            lines.append(f"password_file {self._password_file(*self._user)}")
         # As root it would become a user that may not write here.
         return "\n".join([*lines, "user root"] if os.geteuid() == 0 else lines) + "\n"
+
+    def _password_file(self, name: str, password: str) -> str:
+        path = Path(self._folder.name, "passwords")
+        program = _needed("mosquitto_passwd")
+        subprocess.run([program, "-b", "-c", str(path), name, password], check=True, capture_output=True)
+        return str(path)
 
     def stop(self) -> None:
         """Ends it as a shutdown would: sessions and their messages are kept."""

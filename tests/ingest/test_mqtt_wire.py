@@ -1,0 +1,87 @@
+"""Packets of MQTT 5 as the specification has them, whole and in pieces."""
+
+from __future__ import annotations
+
+import socket
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from penstock.ingest.mqtt_wire import MalformedPacket, Message, MessageTap, split_packets
+
+PINGRESP = b"\xd0\x00"
+
+
+def length(value: int) -> bytes:
+    """A number as MQTT writes it: seven bits a byte, the lowest first."""
+    written = b""
+    while True:
+        value, low = divmod(value, 128)
+        written += bytes([low | (0x80 if value else 0)])
+        if not value:
+            return written
+
+
+def publish(topic: bytes, payload: bytes, number: int | None, properties: bytes = b"") -> bytes:
+    qos = b"" if number is None else number.to_bytes(2, "big")
+    body = len(topic).to_bytes(2, "big") + topic + qos + length(len(properties)) + properties + payload
+    return bytes([0x30 if number is None else 0x32]) + length(len(body)) + body
+
+
+MESSAGES = st.tuples(
+    st.binary(max_size=20),
+    st.binary(max_size=300),
+    st.none() | st.integers(1, 65535),
+    st.binary(max_size=200),
+)
+
+
+@given(st.lists(MESSAGES | st.just(PINGRESP), max_size=8), st.data())
+def test_messages_and_other_packets_are_told_apart_wherever_the_stream_is_cut(
+    packets: list[tuple[bytes, bytes, int | None, bytes] | bytes], data: st.DataObject
+) -> None:
+    stream = b"".join(each if isinstance(each, bytes) else publish(*each) for each in packets)
+    found: list[Message] = []
+    others = rest = b""
+    while stream:
+        cut = data.draw(st.integers(1, len(stream)))
+        rest, stream = rest + stream[:cut], stream[cut:]
+        messages, other, used = split_packets(rest)
+        found, others, rest = found + messages, others + other, rest[used:]
+    assert rest == b""
+    assert others == PINGRESP * packets.count(PINGRESP)
+    assert found == [
+        (each[0], each[1], b"" if each[2] is None else each[2].to_bytes(2, "big"))
+        for each in packets
+        if not isinstance(each, bytes)
+    ]
+
+
+def test_a_length_that_never_ends_is_refused() -> None:
+    with pytest.raises(MalformedPacket, match="an MQTT length must have four bytes at most"):
+        split_packets(b"\x32\xff\xff\xff\xff\xff")
+
+
+def test_a_message_longer_than_its_packet_is_refused() -> None:
+    with pytest.raises(MalformedPacket, match="an MQTT message must be as long as it says"):
+        split_packets(b"\x32\x06\x00\x01t\x00\x07\x7f")
+
+
+def test_the_tap_hands_on_messages_and_leaves_the_rest_to_its_reader() -> None:
+    ours, theirs = socket.socketpair()
+    ours.setblocking(False)
+    found: list[Message] = []
+    tap = MessageTap(ours, found.extend)
+    theirs.sendall(publish(b"t", b"a", 7) + PINGRESP + publish(b"t", b"b", 8))
+    assert tap.recv(1) == b"\xd0"
+    assert tap.pending() == 1
+    assert tap.recv(10) == b"\x00"
+    assert found == [(b"t", b"a", b"\x00\x07"), (b"t", b"b", b"\x00\x08")]
+    with pytest.raises(BlockingIOError):
+        tap.recv(1)
+    tap.acknowledge([number for _, _, number in found])
+    assert theirs.recv(100) == b"\x40\x02\x00\x07\x40\x02\x00\x08"
+    theirs.close()
+    assert tap.recv(1) == b""
+    tap.close()
