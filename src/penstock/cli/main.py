@@ -33,6 +33,7 @@ COMMANDS = (
         "demo", "penstock.cli.demo", "the same pipelines on plain Spark and under Penstock, in two minutes"
     ),
     Command("run", "penstock.cli.run", "run the pipelines of a Python file"),
+    Command("ingest", "penstock.cli.ingest", "take rows over HTTP into a spool, for pipelines to read later"),
     Command("graph", "penstock.cli.graph", "show the stages and queues of the pipelines of a Python file"),
     Command("explain", "penstock.cli.explain", "tell why stages were granted their turns or had to wait"),
     Command("calibrate", "penstock.cli.calibrate", "find latency targets: twice the p95 at half load"),

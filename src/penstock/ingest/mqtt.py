@@ -200,8 +200,9 @@ class MqttFeeder:
 
 def _never_fits(trouble: Exception) -> bool:
     """Whether the rows are more than the spool may hold at all."""
-    full = isinstance(trouble, SpoolFull) and not isinstance(trouble, DiskFull)
-    return full and trouble.wanted_bytes > trouble.limit_bytes
+    if not isinstance(trouble, SpoolFull) or isinstance(trouble, DiskFull):
+        return False
+    return trouble.wanted_bytes > trouble.limit_bytes
 
 
 def _as_text(values: pa.Array) -> pa.Array:

@@ -54,6 +54,11 @@ def field_names(schema: str) -> list[str]:
     >>> field_names("sensor STRING NOT NULL, `a, b` MAP<STRING, INT>, d DECIMAL(9, 2)")
     ['sensor', 'a, b', 'd']
     """
+    return [_first_word(field) for field in split_fields(schema)]
+
+
+def split_fields(schema: str) -> list[str]:
+    """The top-level fields of a DDL string, each as it stands there."""
     fields, depth, quoted = [""], 0, False
     for character in schema:
         quoted ^= character == "`"
@@ -62,7 +67,7 @@ def field_names(schema: str) -> list[str]:
             fields.append("")
         else:
             fields[-1] += character
-    return [_first_word(field.strip()) for field in fields if field.strip()]
+    return [field.strip() for field in fields if field.strip()]
 
 
 def _first_word(field: str) -> str:

@@ -109,7 +109,7 @@ class Stream:
             kept = (keep,) if isinstance(keep, str) else tuple(keep)
             parsing = Parsing(schema, column, format, kept)
         function = parse_function(parsing)
-        settings = (("schema", schema), ("column", column), ("format", format))
+        settings: tuple[tuple[str, str], ...] = (("schema", schema), ("column", column), ("format", format))
         settings += (("keep", ", ".join(kept)),) if kept else ()
         return self.pipeline.add(
             Operator(

@@ -7,7 +7,7 @@ import errno
 import itertools
 import uuid
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
 
@@ -16,7 +16,7 @@ import pyarrow as pa
 from penstock.queues.errors import DiskFull, SpoolError
 from penstock.queues.manifest import Pending, data_name, dump, segment_name
 from penstock.queues.parquet import encode, event_ranges, merge_ranges
-from penstock.queues.segment import Arrivals, Context, EventRanges, Segment
+from penstock.queues.segment import Arrivals, Context, Segment
 from penstock.queues.shelf import Shelf
 from penstock.queues.slices import checked_footer
 
@@ -35,29 +35,29 @@ class Outbox:
     _counter: itertools.count[int] = field(default_factory=itertools.count)
 
     def append(
-        self, table: pa.Table, producer: str, arrivals: Arrivals | None, timeout: float | None
+        self,
+        table: pa.Table,
+        producer: str,
+        arrivals: Arrivals | None,
+        timeout: float | None,
+        context: Context = NO_CONTEXT,
     ) -> Segment:
         """Waits for room, then writes and publishes in one go."""
         content = memoryview(encode(table))
         ranges = event_ranges(table)
         self.shelf.room.reserve(content.nbytes, timeout)
         with self._data_file(producer, content) as file:
-            return self._publish_new(producer, file, (content.nbytes, table.num_rows), arrivals, ranges)
+            rows = table.num_rows
+            arrived = self._arrivals(arrivals, rows)
+            # The batch is numbered under the lock, as others may append at the same time.
+            new = Pending(producer, -1, (file,), (content.nbytes,), rows, arrived, ranges, context)
+            return self._publish_new(new)
 
-    def _publish_new(
-        self,
-        producer: str,
-        file: str,
-        size_rows: tuple[int, int],
-        arrivals: Arrivals | None,
-        ranges: EventRanges,
-    ) -> Segment:
-        size, rows = size_rows
+    def _publish_new(self, new: Pending) -> Segment:
         shelf = self.shelf
         with shelf.lock:
             shelf.check_open()
-            batch = shelf.last.get(producer, (0, -1))[1] + 1
-            pending = Pending(producer, batch, (file,), (size,), rows, self._arrivals(arrivals, rows), ranges)
+            pending = replace(new, batch=shelf.last.get(new.producer, (0, -1))[1] + 1)
             with self._manifest(pending) as manifest:
                 return self._place(pending, manifest, self.clock())
 

@@ -18,7 +18,7 @@ from penstock.queues.cursor import Consumer
 from penstock.queues.disk import Disk
 from penstock.queues.errors import CorruptSegment, SpoolError
 from penstock.queues.listeners import Listener
-from penstock.queues.manifest import Pending
+from penstock.queues.manifest import Pending, load
 from penstock.queues.outbox import NO_CONTEXT, Outbox
 from penstock.queues.owner import OwnerLock
 from penstock.queues.position import EARLIEST, Position
@@ -57,6 +57,7 @@ class Spool:
         self.name = name or self.path.name
         self._clock = clock
         disk = disk or Disk(fsync)
+        self.fsync = disk.fsync
         self._lock = threading.Condition(threading.RLock())
         self._room = Room(self.name, limit_bytes, when_full, self._lock)
         self._shelf = Shelf(self.name, self.path, disk, self._lock, self._room)
@@ -119,6 +120,15 @@ class Spool:
             last = self._shelf.last.get(producer)
             return None if last is None else last[1]
 
+    def last_context(self, producer: str) -> Context:
+        """What a producer sent along with its newest published segment, removed or not."""
+        with self._lock:
+            sequence = self._shelf.last.get(producer, (0, 0))[0]
+            if sequence in self._shelf.segments:
+                return self._shelf.segments[sequence].context
+            removed = self._shelf.tombs.get(producer)
+            return NO_CONTEXT if removed is None else load(self.path / "removed" / removed).context
+
     def append(
         self,
         table: pa.Table,
@@ -126,6 +136,7 @@ class Spool:
         producer: str = "append",
         arrivals: Arrivals | None = None,
         timeout: float | None = None,
+        context: Context = NO_CONTEXT,
     ) -> Segment:
         """Publishes `table` as the producer's next batch; without `arrivals` its rows arrive now.
 
@@ -134,7 +145,7 @@ class Spool:
         self._shelf.check_open()
         if table.num_rows == 0:
             return Segment(0, producer, 0, (), (), 0, Arrivals(), self._clock())
-        segment = self._outbox.append(table, producer, arrivals, timeout)
+        segment = self._outbox.append(table, producer, arrivals, timeout, context)
         self._shelf.listeners.tell()
         return segment
 

@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
+from penstock.ingest.http import HttpFeeder
 from penstock.ingest.mqtt import MqttFeeder
 from penstock.pipeline import sources
 from penstock.queues.spool import Spool
@@ -38,6 +39,7 @@ class QueueFeeder(Protocol):
 FEEDERS: dict[type, Callable[[Any, Spool, Clock], QueueFeeder]] = {
     sources.Replay: Feeder,
     sources.Mqtt: MqttFeeder,
+    sources.Http: HttpFeeder,
 }
 
 

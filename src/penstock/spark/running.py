@@ -95,6 +95,8 @@ class RunningPipeline:
             try:
                 self._open()
             except BaseException:
+                for feeder in self.feeders:
+                    feeder.stop()
                 self._close()
                 raise
             self._failure.unlink(missing_ok=True)
