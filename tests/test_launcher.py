@@ -45,7 +45,7 @@ class Clone:
         (root / "src/penstock/__main__.py").write_text(
             "import os, sys\nprint(os.environ['JAVA_HOME'], *sys.argv[1:])\n"
         )
-        for program in ("mosquitto", "mosquitto_sub"):
+        for program in ("mosquitto", "mosquitto_sub", "rabbitmq-server"):
             self.script(f"bin/{program}", "")
         self.java_home = self.add_java("jdk", "17")
         self.environment = {
@@ -281,3 +281,15 @@ def test_a_mosquitto_that_cannot_be_had_is_asked_for_once(ready: Clone) -> None:
         True,
     )
     assert len((ready.root / "tries").read_text().splitlines()) == 2
+
+
+def test_root_gets_rabbitmq_by_apt_and_one_that_cannot_be_had_is_asked_for_once(ready: Clone) -> None:
+    (ready.bin / "rabbitmq-server").unlink()
+    (ready.bin / "id").unlink()
+    ready.script("bin/id", "echo 0")
+    ready.script("bin/apt-get", f'echo "$*" >>"{ready.root}/tries"; exit 100')
+    assert ready.start("demo").stderr == ""
+    assert "penstock: RabbitMQ could not be installed" in ready.start("test").stderr
+    assert ready.start("test").stderr == ""
+    wanted = ["update", "install -y --no-install-recommends rabbitmq-server"]
+    assert (ready.root / "tries").read_text().splitlines() == wanted

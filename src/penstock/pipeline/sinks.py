@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from penstock.pipeline.kafka import check_options, check_servers, check_topic
+from penstock.pipeline.rabbitmq_sink import RabbitMq as RabbitMq
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -81,6 +82,7 @@ class Mqtt:
     username: str | None = None
     password: Secret | None = None
     tls: Tls | None = None
+    broker: ClassVar[str] = "MQTT broker"
     guarantee: ClassVar[str] = "at least once"
     may_be_away: ClassVar[bool] = True
 

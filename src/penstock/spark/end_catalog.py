@@ -13,7 +13,8 @@ from penstock.pipeline.endpoints import SinkSpec
 from penstock.queues.disk import Disk
 from penstock.spark.ends import CallEnd, End, FolderEnd, FrameEnd, QueueEnd
 from penstock.spark.kafka.end import KafkaEnd
-from penstock.spark.mqtt_end import MqttEnd
+from penstock.spark.message_end import MessageEnd
+from penstock.spark.rabbitmq_publisher import rabbit_link
 from penstock.spark.table_end import TableEnd
 
 
@@ -35,7 +36,8 @@ ENDS: dict[type, Callable[[Any, Writer], End]] = {
     sinks.Console: lambda spec, by: CallEnd(spec, by.stage),
     sinks.ForeachBatch: lambda spec, by: FrameEnd(spec, by.stage),
     sinks.Kafka: lambda spec, by: KafkaEnd(spec, by.stage, by.session),
-    sinks.Mqtt: lambda spec, by: MqttEnd(spec, by.stage),
+    sinks.Mqtt: lambda spec, by: MessageEnd(spec, by.stage),
+    sinks.RabbitMq: lambda spec, by: MessageEnd(spec, by.stage, rabbit_link()),
     sinks.Table: lambda spec, by: TableEnd(spec, by.stage, by.folder, by.disk),
 }
 

@@ -7,8 +7,9 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Sequence
+from functools import partial
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
 from penstock.errors import PenstockError
 from penstock.ingest.mqtt_security import secure
@@ -26,12 +27,42 @@ CONNECT_SECONDS = 5.0
 FIRST_RETRY_SECONDS, LAST_RETRY_SECONDS = 0.1, 2.0
 
 
+class Broker(Protocol):
+    """What the settings of every sink at a broker have in common."""
+
+    broker: ClassVar[str]
+
+    @property
+    def host(self) -> str: ...
+
+    @property
+    def port(self) -> int: ...
+
+
+class Link(Protocol):
+    """One connection to a broker. It is never mended: a new one is made."""
+
+    ended: threading.Event
+
+    def connect(self) -> str:
+        """What kept it from being connected; empty if nothing did."""
+        ...
+
+    def publish(self, payloads: Sequence[str | bytes | None]) -> None:
+        """Returns when all are acknowledged; else BrokerAway."""
+        ...
+
+    def end(self) -> None: ...
+
+    def drop(self) -> None: ...
+
+
 class BrokerAway(PenstockError):
     """Messages that the broker did not acknowledge: publish them again once it is back."""
 
-    def __init__(self, spec: Mqtt, came: str):
+    def __init__(self, spec: Broker, came: str):
         super().__init__(
-            f"MQTT broker {spec.host}:{spec.port} must acknowledge every message, but {came}: "
+            f"{spec.broker} {spec.host}:{spec.port} must acknowledge every message, but {came}: "
             "the messages wait until it is there"
         )
 
@@ -42,13 +73,20 @@ class Publisher:
     `changed` is called, from that thread, whenever `connected` has changed.
     """
 
-    def __init__(self, spec: Mqtt, name: str, changed: Callable[[], None] = lambda: None):
-        self._spec = spec
+    def __init__(
+        self,
+        spec: Any,
+        name: str,
+        changed: Callable[[], None] = lambda: None,
+        link: Callable[[Any, str], Link] | None = None,
+    ):
+        self._spec: Broker = spec
         self._name = name
         # The broker ends an older connection of the same client: two runs of a pipeline must not share one.
-        self._client_id = spec.client_id or f"penstock-{name}-{uuid.uuid4().hex[:8]}"
+        client_id = spec.client_id or f"penstock-{name}-{uuid.uuid4().hex[:8]}"
+        self._new_link = partial(link or MqttLink, spec, client_id)
         self.changed = changed
-        self._link: _Link | None = None
+        self._link: Link | None = None
         self._told = False
         self._closing = threading.Event()
         self._found = threading.Event()
@@ -58,7 +96,7 @@ class Publisher:
     @property
     def connected(self) -> bool:
         link = self._link
-        return link is not None and link.alive
+        return link is not None and not link.ended.is_set()
 
     def start(self) -> None:
         """Begins to connect; the second time it does nothing."""
@@ -77,7 +115,7 @@ class Publisher:
         if self._thread is None:
             self.__enter__()
         link = self._link
-        if link is None or not link.alive:
+        if link is None or link.ended.is_set():
             raise BrokerAway(self._spec, "is not connected")
         link.publish(payloads)
 
@@ -106,22 +144,23 @@ class Publisher:
     def _stay_connected(self) -> None:
         pause = FIRST_RETRY_SECONDS
         while not self._closing.is_set():
-            link = _Link(self._spec, self._client_id)
+            link = self._new_link()
             trouble = link.connect()
             if not trouble:
                 pause = FIRST_RETRY_SECONDS
                 self._hold(link)
-                trouble = "the connection was lost"
+                trouble = getattr(link, "trouble", "") or "the connection was lost"
             link.drop()
             if not self._closing.is_set():
                 self._tell(trouble)
                 self._closing.wait(pause)
                 pause = min(2 * pause, LAST_RETRY_SECONDS)
 
-    def _hold(self, link: _Link) -> None:
+    def _hold(self, link: Link) -> None:
         """Lets the link be used as long as it lives."""
         if self._told:
-            log.warning("MQTT broker %s:%d is there again", self._spec.host, self._spec.port)
+            spec = self._spec
+            log.warning("%s %s:%d is there again", spec.broker, spec.host, spec.port)
         self._told = False
         self._link = link
         # close() looks at the link after it has set this.
@@ -137,22 +176,61 @@ class Publisher:
         try:
             self.changed()
         except Exception:
-            log.exception("what follows a change of the MQTT connection failed; it goes on")
+            log.exception("what follows a change of the connection to a broker failed; it goes on")
 
     def _tell(self, trouble: str) -> None:
         """Once until the broker is there again."""
         if not self._told:
             self._told = True
             log.warning(
-                "%r needs MQTT broker %s:%d, but %s: its messages wait until the broker is there",
+                "%r needs %s %s:%d, but %s: its messages wait until the broker is there",
                 self._name,
+                self._spec.broker,
                 self._spec.host,
                 self._spec.port,
                 trouble,
             )
 
 
-class _Link:
+class Acknowledgements:
+    """Messages of one connection: how many were sent, and how many of them the broker has answered for."""
+
+    def __init__(self, spec: Broker, ended: threading.Event):
+        self._spec = spec
+        self._ended = ended
+        self._enough = threading.Event()
+        self._awaited = 0
+        self.sent = self.count = 0
+
+    def note(self, count: int) -> None:
+        """So many of them are acknowledged by now."""
+        self.count = count
+        if count >= self._awaited:
+            self._enough.set()
+
+    def wake(self) -> None:
+        """The connection has ended: who waits is told."""
+        self._enough.set()
+
+    def wait_for(self, wanted: int, give_up: Callable[[], None]) -> None:
+        """Returns once so many messages have been acknowledged since the beginning; else BrokerAway."""
+        self._awaited = wanted
+        seen, since = self.count, time.monotonic()
+        while True:
+            self._enough.clear()
+            if self.count >= wanted:
+                return
+            if self._ended.is_set():
+                raise BrokerAway(self._spec, "the connection was lost")
+            self._enough.wait(0.5)
+            if self.count > seen:
+                seen, since = self.count, time.monotonic()
+            elif time.monotonic() - since > SILENCE_SECONDS:
+                give_up()
+                raise BrokerAway(self._spec, f"was silent for {SILENCE_SECONDS:g} s")
+
+
+class MqttLink:
     """One connection. It is never mended: what it had not sent would be sent besides what is repeated."""
 
     def __init__(self, spec: Mqtt, client_id: str):
@@ -160,14 +238,8 @@ class _Link:
         self.ended = threading.Event()
         self._answered = threading.Event()
         self._refusal = ""
-        self._sent = self._acknowledged = 0
-        self._awaited = 0
-        self._enough = threading.Event()
+        self._acks = Acknowledgements(spec, self.ended)
         self._client = self._new_client(client_id)
-
-    @property
-    def alive(self) -> bool:
-        return not self.ended.is_set()
 
     def _new_client(self, client_id: str) -> Client:
         from paho.mqtt.client import Client
@@ -198,34 +270,17 @@ class _Link:
     def publish(self, payloads: Sequence[str | bytes | None]) -> None:
         half = UNACKNOWLEDGED // 2
         for start in range(0, len(payloads), half):
-            self._await(self._sent - half)
+            self._acks.wait_for(self._acks.sent - half, self.end)
             for payload in payloads[start : start + half]:
-                self._sent += 1
+                self._acks.sent += 1
                 self._client.publish(self._spec.topic, payload, self._spec.qos)
-        self._await(self._sent)
-
-    def _await(self, acknowledged: int) -> None:
-        """Returns once so many messages have been acknowledged since the beginning."""
-        self._awaited = acknowledged
-        seen, since = self._acknowledged, time.monotonic()
-        while True:
-            self._enough.clear()
-            if self._acknowledged >= acknowledged:
-                return
-            if not self.alive:
-                raise BrokerAway(self._spec, "the connection was lost")
-            self._enough.wait(0.5)
-            if self._acknowledged > seen:
-                seen, since = self._acknowledged, time.monotonic()
-            elif time.monotonic() - since > SILENCE_SECONDS:
-                self.end()
-                raise BrokerAway(self._spec, f"was silent for {SILENCE_SECONDS:g} s")
+        self._acks.wait_for(self._acks.sent, self.end)
 
     def end(self) -> None:
         """Nothing more is sent; who waits for an acknowledgement is told."""
         self.ended.set()
         self._answered.set()
-        self._enough.set()
+        self._acks.wake()
 
     def drop(self) -> None:
         """Closes the connection and ends paho's thread."""
@@ -246,6 +301,4 @@ class _Link:
         self.end()
 
     def _on_publish(self, client: Any, data: Any, number: int, reason: Any, properties: Any) -> None:
-        self._acknowledged += 1
-        if self._acknowledged >= self._awaited:
-            self._enough.set()
+        self._acks.note(self._acks.count + 1)

@@ -1,25 +1,26 @@
-"""The end at an MQTT broker, which may be away."""
+"""The end at a broker of messages, which may be away."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock.errors import PenstockError
-from penstock.pipeline.sinks import Mqtt
+from penstock.pipeline.sinks import Mqtt, RabbitMq
 from penstock.spark.ends import EndAway, Output, Written
-from penstock.spark.mqtt_publisher import BrokerAway, Publisher
+from penstock.spark.mqtt_publisher import BrokerAway, Link, Publisher
 from penstock.spark.results import Result
 
 
-class MqttEnd:
+class MessageEnd:
     """Publishes a turn's rows before it is committed: a turn that runs again publishes them again."""
 
-    def __init__(self, spec: Mqtt, stage: str):
+    def __init__(self, spec: Mqtt | RabbitMq, stage: str, link: Callable[[Any, str], Link] | None = None):
         self._spec = spec
-        self._publisher = Publisher(spec, stage)
+        self._publisher = Publisher(spec, stage, link=link)
 
     @property
     def ready(self) -> bool:
