@@ -18,7 +18,14 @@ if TYPE_CHECKING:
     from penstock.ingest.http import _Server
 
 ARROW = "application/vnd.apache.arrow.stream"
-JSON_LINES = ("", "application/x-ndjson", "application/jsonl", "application/json", "text/plain")
+JSON_LINES = (
+    "",
+    "application/x-ndjson",
+    "application/jsonl",
+    "application/json",
+    "text/plain",
+    "application/x-www-form-urlencoded",  # what curl says of a body when it is told nothing
+)
 RETRY_SECONDS = 1
 LONGEST_KEY = 200
 IDLE_SECONDS = 60

@@ -11,6 +11,8 @@ from penstock.bench.result import BenchResult, BenchSettings
 
 PARTS: Mapping[str, str] = {
     "kafka": "penstock.bench.connect.kafka",
+    "mqtt": "penstock.bench.connect.mqtt",
+    "http": "penstock.bench.connect.http",
 }
 """The module of each connector, imported when it is measured: a connector is optional."""
 

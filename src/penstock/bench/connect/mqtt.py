@@ -1,0 +1,115 @@
+"""MQTT: what waits at a broker into a spool, and what a restart of the broker and a killed driver cost."""
+
+from __future__ import annotations
+
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+from penstock.bench.connect.found_rows import put_losses, wait_for_ids
+from penstock.bench.connect.ingest_worker import TOPIC
+from penstock.bench.result import BenchResult, BenchSettings, at_least
+from penstock.bench.stats import summary
+from penstock.bench.workers import Worker
+from penstock.errors import PenstockError
+from penstock.ingest.mqtt import MqttFeeder
+from penstock.pipeline.sources import Mqtt
+from penstock.queues.spool import Spool
+from penstock.spark.feeders import wait_for
+from penstock.workloads.mosquitto import Mosquitto, command, is_installed
+
+WORKER = "penstock.bench.connect.ingest_worker"
+ROWS_PER_S = 50_000
+LIMIT_SECONDS = 300.0
+# mosquitto_pub numbers its messages with 16 bits, and loses some where more are under way.
+LOT = 40_000
+
+
+@dataclass(frozen=True)
+class Size:
+    """Messages of each round, rounds, and messages between two blows of the ordeal."""
+
+    rows: int
+    rounds: int
+    blow_rows: int
+
+
+FULL = Size(400_000, 5, 40_000)
+QUICK = Size(80_000, 2, 5_000)
+
+
+def measure(settings: BenchSettings, result: BenchResult) -> None:
+    """`mqtt_rows_per_s`, `mqtt_lost` and `mqtt_doubled`: MQTT's QoS 1 is at least once."""
+    if not is_installed():
+        raise PenstockError(
+            "mosquitto and its clients must be installed to be measured with, but are not "
+            "(Debian, Ubuntu: sudo apt-get install mosquitto mosquitto-clients)"
+        )
+    size = QUICK if settings.quick else FULL
+    rates = [_rate(settings, size.rows, number) for number in range(size.rounds)]
+    result.put("mqtt_rows_per_s", summary(rates), at_least(ROWS_PER_S))
+    with ExitStack() as stack:
+        made = tempfile.TemporaryDirectory(prefix="penstock-connect-", ignore_cleanup_errors=True)
+        folder = Path(stack.enter_context(made))
+        _ordeal(settings, result, stack.enter_context(Mosquitto()), folder, size.blow_rows)
+    result.setup["mqtt"] = {"rows": size.rows, "rounds": size.rounds, "blow_rows": size.blow_rows}
+
+
+def _rate(settings: BenchSettings, rows: int, number: int) -> float:
+    """Messages that wait at the broker, by the second, from the connection on until all are durable."""
+    settings.say(f"round {number + 1}: {rows:,} messages from broker to spool")
+    with Mosquitto() as broker, tempfile.TemporaryDirectory() as folder, Spool(folder) as spool:
+        spec = Mqtt(broker.host, TOPIC, broker.port)
+        first = MqttFeeder(spec, spool)
+        first.start()
+        wait_for(lambda: first.connected, LIMIT_SECONDS)
+        first.stop()
+        publish(broker, 0, rows)
+        feeder = MqttFeeder(spec, spool)
+        began = time.monotonic()
+        feeder.start()
+        try:
+            if not wait_for(lambda: spool.rows >= rows, LIMIT_SECONDS, 0.005):
+                raise PenstockError(f"{rows} messages must reach the spool, but {spool.rows} did")
+            return rows / (time.monotonic() - began)
+        finally:
+            feeder.stop()
+
+
+def publish(broker: Mosquitto, first: int, rows: int) -> int:
+    """Rows with ids from `first` on, all acknowledged by the broker; the id after the last."""
+    program = command("mosquitto_pub")
+    assert program is not None
+    for lot in _lots(first, rows):
+        text = "".join(f'{{"id": {id}, "sensor": "s{id % 100}", "celsius": 20.5}}\n' for id in lot)
+        address = ["-h", broker.host, "-p", str(broker.port), "-t", TOPIC, "-q", "1", "-l"]
+        subprocess.run([program, *address], input=text.encode(), check=True)
+    return first + rows
+
+
+def _lots(first: int, rows: int) -> Iterator[range]:
+    for start in range(first, first + rows, LOT):
+        yield range(start, min(start + LOT, first + rows))
+
+
+def _ordeal(settings: BenchSettings, result: BenchResult, broker: Mosquitto, folder: Path, rows: int) -> None:
+    """The broker restarts while messages are under way, then the driver is killed; what came is counted."""
+    port = ["--kind", "mqtt", "--port", str(broker.port)]
+    with Worker(WORKER, folder, *port) as life:
+        life.ready()
+        sent = publish(broker, 0, rows)
+        settings.say("the broker restarts")
+        broker.restart()
+        sent = publish(broker, sent, rows)
+        settings.say("the driver is killed")
+    sent = publish(broker, sent, rows)
+    with Worker(WORKER, folder, *port) as life:
+        life.ready()
+        sent = publish(broker, sent, rows)
+        wait_for_ids(folder / "found", sent, LIMIT_SECONDS)
+        life.ask(do="drain")
+    put_losses(result, "mqtt", folder / "found", sent, None)
