@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +17,7 @@ from tests.spark.streams import (
     SCHEMA,
     Kept,
     Windows,
+    folder_rows,
     from_spool,
     raises_when,
     readings,
@@ -122,6 +125,36 @@ def test_files_feed_windows_in_a_pipeline_and_go_on_after_a_restart(
     second = engine()
     second.submit(declared())
     eventually(lambda: window_rows(kept.rows) == Windows(5).expected(ROWS))
+
+
+def test_files_of_any_age_arrive_exactly_once_in_a_folder_over_a_restart(
+    engine: EngineFactory, tmp_path: Path
+) -> None:
+    folder, out = tmp_path / "in", tmp_path / "out"
+
+    def declared() -> Pipeline:
+        pipeline = Pipeline("p")
+        pipeline.source("files", sources.Files(folder, "json", "id LONG")).sink("out", sinks.Parquet(out))
+        return pipeline
+
+    def add(name: str, id: int, age_days: float) -> None:
+        folder.mkdir(exist_ok=True)
+        (folder / f".{name}").write_text(json.dumps({"id": id}))
+        at = time.time() - age_days * 86_400
+        os.utime(folder / f".{name}", (at, at))
+        (folder / f".{name}").rename(folder / name)
+
+    add("a", 1, age_days=0)
+    first = engine()
+    first.submit(declared())
+    eventually(lambda: folder_rows(out) == [{"id": 1}])
+    # As `cp -p` would bring it: by default Spark passes it over in silence.
+    add("b", 2, age_days=100)
+    eventually(lambda: folder_rows(out) == [{"id": 1}, {"id": 2}])
+    first.stop()
+    add("c", 3, age_days=50)
+    engine().submit(declared())
+    eventually(lambda: folder_rows(out) == [{"id": 1}, {"id": 2}, {"id": 3}])
 
 
 def test_text_files_are_parsed_and_joined_with_a_queue(

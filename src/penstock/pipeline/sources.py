@@ -34,7 +34,10 @@ class Rate:
 
 @dataclass(frozen=True)
 class Files:
-    """Files that appear in a directory, read by Spark's file source; `schema` is DDL, text needs none."""
+    """Files that appear in a directory, read by Spark's file source; `schema` is DDL, text needs none.
+
+    Each file is read once, so that it must appear whole, by a rename, and under a name that no file had.
+    """
 
     path: str | Path
     format: Literal["text", "json", "csv", "parquet", "orc"] = "text"

@@ -47,6 +47,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("penstock")
 
+ANY_AGE = "36500d"
 RunningStage = DirectStage | HeldStage | NativeStage
 
 
@@ -241,7 +242,9 @@ def native_frame(session: SparkSession, spec: Any, slots: int) -> DataFrame:
         return reader.option("numPartitions", slots).load()
     if isinstance(spec, Files):
         Path(spec.path).mkdir(parents=True, exist_ok=True)
-        files = session.readStream.format(spec.format).schema(spec.schema).options(**dict(spec.options))
+        # Spark passes over files that are a week older than the newest it has seen, and says nothing.
+        options = {"maxFileAge": ANY_AGE, **dict(spec.options)}
+        files = session.readStream.format(spec.format).schema(spec.schema).options(**options)
         return files.load(str(Path(spec.path).absolute()))
     raise PenstockError(
         f"a source must be one of penstock.sources, got {type(spec).__name__}: the runtime cannot read it"
