@@ -11,7 +11,7 @@ import penstock
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = Path(penstock.__file__).parent
-PURE = ("measure", "model", "plan", "act", "scheduling", "simulate", "pipeline", "stages", "queues")
+PURE = ("measure", "model", "plan", "act", "scheduling", "simulate", "pipeline", "stages", "queues", "ingest")
 
 
 def _modules_of(package: str) -> list[str]:

@@ -7,9 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal, get_args
 
-from penstock.pipeline.kafka import OnLost, Start, check_options, check_servers, check_topic
-
 from penstock.pipeline.http_source import Http as Http
+from penstock.pipeline.kafka import OnLost, Start, check_options, check_servers, check_topic
 from penstock.pipeline.mqtt_source import Mqtt as Mqtt
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from penstock.errors import PenstockError
 from penstock.pipeline.pipeline import Pipeline
-from penstock.pipeline.sources import FromSpool
+from penstock.pipeline.sources import FromSpool, Replay
 from penstock.queues.disk import Disk
 from penstock.queues.errors import SpoolClosed
 from penstock.queues.spool import Spool
@@ -186,7 +186,7 @@ class RunningPipeline:
         # A loop has no limit: the stage that must empty its queue is the one that would wait for room.
         limit = self._around.queue_limit_bytes if queue.loop_schema is None else None
         if has_feeder(spec):
-            limit = spec.limit_bytes
+            limit = spec.limit_bytes if isinstance(spec, Replay) else spec.limit_bytes or limit
         folder = self.folder / "queues" / queue.name.split(".", 1)[1]
         spool = Spool(folder, name=queue.name, limit_bytes=limit, fsync=self._around.fsync)
         self._spools[queue.name] = spool
