@@ -125,6 +125,22 @@ def test_a_full_spool_keeps_messages_at_the_broker_and_they_come_when_there_is_r
     assert seen == payloads
 
 
+def test_a_topic_that_the_settings_name_no_more_is_left(broker: Mosquitto, tmp_path: Path) -> None:
+    with Spool(tmp_path / "q") as spool:
+        for topic in ("old", "new"):
+            feeder = MqttFeeder(sources.Mqtt(broker.host, topic, broker.port, batch_seconds=0.02), spool)
+            feeder.start()
+            eventually(lambda feeder=feeder: feeder.connected)
+            feeder.stop()
+        publish(broker, ["a"], "old")
+        publish(broker, ["b"], "new")
+        feeder = MqttFeeder(sources.Mqtt(broker.host, "new", broker.port), spool)
+        feeder.start()
+        eventually(lambda: spool.rows > 0 and feeder.done)
+        feeder.stop()
+        assert values(spool) == ["b"]
+
+
 WORKER = """
 import sys, time
 from penstock import Spool, sources
@@ -173,7 +189,13 @@ def test_a_session_that_the_broker_forgot_is_told_and_nothing_received_is_lost(
         eventually(lambda: feeder.connected)
         publish(broker, ["b"])
         eventually(lambda: spool.rows == 2)
-    assert "must keep the session of 'q', but has forgotten it" in caplog.text
+    told = "must keep the session of 'q', but has forgotten it"
+    assert caplog.text.count(told) == 1
+    broker.kill()
+    Path(broker._folder.name, "mosquitto.db").unlink(missing_ok=True)
+    broker.start()
+    with feeding(broker, tmp_path / "q"):
+        assert caplog.text.count(told) == 2
 
 
 @pytest.mark.skipif(not can_certify(), reason="openssl is not installed")

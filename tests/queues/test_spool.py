@@ -309,3 +309,22 @@ def test_settings_are_checked(tmp_path: Path) -> None:
         Spool(tmp_path / "q", limit_bytes=0)
     with pytest.raises(ValueError, match="when_full must be 'wait' or 'refuse', got 'drop'"):
         Spool(tmp_path / "q", when_full="drop")  # type: ignore[arg-type]
+
+
+def test_what_was_sent_along_with_the_newest_segment_is_known_after_it_was_removed(
+    open_spool: Open, rows: Rows, tmp_path: Path
+) -> None:
+    spool = open_spool()
+    assert spool.last_context("p") == {}
+    spool.append(rows(0, 3), producer="p", context={"keys": ["a"]})
+    spool.append(rows(3, 3), producer="p", context={"keys": ["b"]})
+    assert spool.last_context("p") == {"keys": ["b"]}
+    assert [segment.context for segment in open_spool().segments] == [{"keys": ["a"]}, {"keys": ["b"]}]
+    again = open_spool()
+    reader = again.subscribe("reader")
+    taken = reader.take(None, tmp_path)
+    reader.commit(taken)
+    reader.release(taken)
+    assert again.segments == ()
+    assert again.last_context("p") == {"keys": ["b"]}
+    assert open_spool().last_context("p") == {"keys": ["b"]}

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import threading
 import time
-import uuid
 from collections.abc import Callable
 
 import numpy as np
 import pyarrow as pa
 
 from penstock.ingest.mqtt_link import Batch, SubscriberLink
+from penstock.ingest.mqtt_session import KeptSession
 from penstock.pipeline.mqtt_source import Mqtt
-from penstock.queues.disk import Disk
 from penstock.queues.errors import DiskFull, SpoolClosed, SpoolFull
 from penstock.queues.segment import Arrivals
 from penstock.queues.spool import Spool
@@ -66,7 +64,7 @@ class MqttFeeder:
         return not self._writing and (link is None or link.rows == 0)
 
     def start(self) -> None:
-        self._client_id = self._spec.client_id or self._own_client_id()
+        self._session = KeptSession.of(self._spec, self._spool.path / "mqtt.json")
         for thread in self._threads:
             thread.start()
 
@@ -85,30 +83,22 @@ class MqttFeeder:
             if (link := self._link) is not None:
                 link.ended.set()
 
-    def _own_client_id(self) -> str:
-        """Made once for this spool: the broker finds the session by it, and two runs must not share one."""
-        path = self._spool.path / "mqtt.json"
-        if not path.exists():
-            made = {"client_id": f"penstock-{uuid.uuid4().hex[:16]}"}
-            Disk().replace(path, json.dumps(made).encode())
-        return str(json.loads(path.read_text())["client_id"])
-
     def _stay_connected(self) -> None:
-        pause, first = FIRST_RETRY_SECONDS, True
+        pause = FIRST_RETRY_SECONDS
         while not self._stopping.is_set():
-            link = SubscriberLink(self._spec, self._client_id, self._clock, self._arrived)
+            link = SubscriberLink(self._spec, self._session, self._clock, self._arrived)
             trouble = link.connect()
             if not trouble:
                 pause = FIRST_RETRY_SECONDS
-                self._hold(link, first)
-                first, trouble = False, link.trouble or "the connection was lost"
+                self._hold(link)
+                trouble = link.trouble or "the connection was lost"
             link.drop()
             if not self._stopping.is_set():
                 self._tell(trouble)
                 self._stopping.wait(pause)
                 pause = min(2 * pause, LAST_RETRY_SECONDS)
 
-    def _hold(self, link: SubscriberLink, first: bool) -> None:
+    def _hold(self, link: SubscriberLink) -> None:
         """Lets the link be written from as long as it lives."""
         where = f"{self._spec.host}:{self._spec.port}"
         if self._told:
@@ -117,7 +107,7 @@ class MqttFeeder:
         if link.session_present:
             # The broker sends again what was not acknowledged.
             self._left = Batch()
-        elif not first:
+        elif self._session.was_there:
             self._append(self._left)
             log.warning(
                 "MQTT broker %s must keep the session of %r, but has forgotten it: "
@@ -125,6 +115,7 @@ class MqttFeeder:
                 where,
                 self._spool.name,
             )
+        self._session = self._session.settled()
         self._link = link
         while not link.ended.wait(0.5):
             if self._stopping.is_set() and not self._threads[1].is_alive():

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from penstock.ingest.mqtt_security import secure
+from penstock.ingest.mqtt_session import KeptSession
 from penstock.ingest.mqtt_wire import Message, MessageTap
 from penstock.pipeline.mqtt_source import Mqtt
 
@@ -47,9 +48,11 @@ class Batch:
 class SubscriberLink:
     """Connects, subscribes and collects. It is never mended: a new link gets what this one left open."""
 
-    def __init__(self, spec: Mqtt, client_id: str, clock: Callable[[], float], arrived: threading.Event):
+    def __init__(
+        self, spec: Mqtt, session: KeptSession, clock: Callable[[], float], arrived: threading.Event
+    ):
         self._spec = spec
-        self._client_id = client_id
+        self._session = session
         self._clock = clock
         self._arrived = arrived
         self._batch = Batch()
@@ -76,7 +79,7 @@ class SubscriberLink:
                 self._spec.port,
                 self._spec.keepalive_seconds,
                 clean_start=False,
-                properties=self._session(),
+                properties=self._properties(),
             )
             client.loop_start()
         except Exception as error:
@@ -101,7 +104,7 @@ class SubscriberLink:
 
         client = TappedClient(
             CallbackAPIVersion.VERSION2,
-            self._client_id,
+            self._session.client_id,
             protocol=MQTTProtocolVersion.MQTTv5,
             reconnect_on_failure=False,
             manual_ack=True,
@@ -112,7 +115,7 @@ class SubscriberLink:
         client.on_disconnect = self._on_disconnect
         return client
 
-    def _session(self) -> Any:
+    def _properties(self) -> Any:
         from paho.mqtt.packettypes import PacketTypes
         from paho.mqtt.properties import Properties
 
@@ -160,6 +163,8 @@ class SubscriberLink:
         self.session_present = bool(flags.session_present)
         # What the broker keeps for new subscribers must not come again at every connection.
         options = SubscribeOptions(qos=self._spec.qos, retainHandling=SubscribeOptions.RETAIN_SEND_IF_NEW_SUB)
+        if self._session.stale_topics:
+            client.unsubscribe(list(self._session.stale_topics))
         client.subscribe(self._spec.topic, options=options)
 
     def _on_subscribe(self, client: Any, data: Any, number: int, reasons: Any, properties: Any) -> None:

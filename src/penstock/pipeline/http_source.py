@@ -27,7 +27,7 @@ class Http:
     tls_cert: str | None = None
     tls_key: str | None = None
     request_bytes: int = 32 << 20
-    connections: int = 256
+    connections: int = 64
     limit_bytes: int | None = None
     native: ClassVar[bool] = False
 
