@@ -175,3 +175,13 @@ def test_a_block_with_what_no_bucket_holds_is_refused() -> None:
     for seconds, rows in ((math.nan, 1.0), (1.0, -1.0)):
         with pytest.raises(HistogramError, match="latencies and rows must be finite and not negative"):
             LatencyHistogram().add_block([seconds], [rows])
+
+
+def test_a_copy_stays_as_it_is_when_rows_are_added() -> None:
+    histogram = LatencyHistogram()
+    histogram.add(5.0, 100)
+    kept = histogram.copy()
+    histogram.add(1.0, 100)
+    assert (kept.count, kept.quantile(0.5), kept.least) == (100, 5.0, 5.0)
+    assert histogram.since(kept).count == 100
+    assert histogram.since(histogram.copy()) == LatencyHistogram()

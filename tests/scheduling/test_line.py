@@ -194,3 +194,11 @@ def test_tokens_are_counted_anew_in_the_order_of_arrival_when_the_policy_changes
     line.follow(TokenShare(rows_per_second=1000))
     contexts = [line.take(number, 100) for number in range(50)]
     assert sum(not each.deferred for each in contexts if each) == 1
+
+
+def test_a_new_target_counts_for_what_waits_already() -> None:
+    line = Line(Llf(), URGENT)
+    line.arrive("x", Message("x", 10, time=EPOCH))
+    line.aim(0.5)
+    assert next_of(line, cost=0.1).pri_global == pytest.approx(EPOCH + 0.5 - 0.1)
+    assert line.place_of("x")[0] == next_of(line, cost=0.0).pri_local

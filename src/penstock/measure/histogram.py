@@ -7,6 +7,8 @@ from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from penstock.errors import PenstockError
 
 SHORTEST_SECONDS = 10e-6
@@ -108,13 +110,10 @@ class LatencyHistogram:
             return self.least
         if q == 1.0:
             return self._greatest
-        wanted = q * self._count
-        seen = 0.0
-        for bucket, rows in enumerate(self._buckets):
-            seen += rows
-            if rows and seen >= wanted:
-                return min(max(_middle(bucket), self._least), self._greatest)
-        return self._greatest  # the sum of the buckets may be a rounding error short of the count
+        reached = np.cumsum(np.frombuffer(self._buckets))
+        # The sum of the buckets may be a rounding error short of the count.
+        bucket = int(np.searchsorted(reached, min(q * self._count, float(reached[-1]))))
+        return min(max(_middle(bucket), self._least), self._greatest)
 
     def share_within(self, seconds: float) -> float:
         """Share (0 to 1) of the rows that took at most `seconds`."""
@@ -129,8 +128,8 @@ class LatencyHistogram:
 
     def merge(self, other: LatencyHistogram) -> None:
         """Adds all rows of `other`, which stays as it is."""
-        for bucket, rows in enumerate(other._buckets):
-            self._buckets[bucket] += rows
+        buckets = np.frombuffer(self._buckets)
+        buckets += np.frombuffer(other._buckets)
         self._count += other._count
         self._row_seconds += other._row_seconds
         self._least = min(self._least, other._least)
@@ -138,9 +137,24 @@ class LatencyHistogram:
 
     def since(self, earlier: LatencyHistogram) -> LatencyHistogram:
         """The rows added after `earlier` was this histogram, each with the latency of its bucket."""
+        # With numpy: whoever watches asks for this every second, of every sink.
+        made, now = LatencyHistogram(), np.frombuffer(self._buckets)
+        rows = np.maximum(now - np.frombuffer(earlier._buckets), 0.0)
+        filled = np.flatnonzero(rows)
+        if not len(filled):
+            return made
+        made._buckets = array("d", rows.tobytes())
+        made._count = float(rows.sum())
+        made._row_seconds = sum(_middle(int(bucket)) * float(rows[bucket]) for bucket in filled)
+        made._least, made._greatest = _middle(int(filled[0])), _middle(int(filled[-1]))
+        return made
+
+    def copy(self) -> LatencyHistogram:
+        """The same rows in a histogram of its own."""
         made = LatencyHistogram()
-        for bucket, (now, before) in enumerate(zip(self._buckets, earlier._buckets, strict=True)):
-            made.add(_middle(bucket), max(now - before, 0.0))
+        made._buckets = self._buckets[:]
+        made._count, made._row_seconds = self._count, self._row_seconds
+        made._least, made._greatest = self._least, self._greatest
         return made
 
     def to_json(self) -> dict[str, Any]:

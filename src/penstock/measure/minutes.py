@@ -52,3 +52,27 @@ class StageMinute:
     def from_json(cls, stored: Mapping[str, Any]) -> StageMinute:
         """The minute that `to_json` was called on."""
         return cls(**{**stored, "figures": StageFigures(**stored["figures"])})
+
+
+@dataclass(frozen=True, slots=True)
+class SinkSpan:
+    """Latency of the results at a sink from `begin` to `end`, against the target it had then."""
+
+    begin: float
+    end: float
+    pipeline: str
+    sink: str
+    tenant: str
+    target_seconds: float | None
+    results: float
+    in_time: float
+    p50: float
+    p99: float
+
+    def to_json(self) -> dict[str, Any]:
+        """A dict for `json.dumps`."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any]) -> SinkSpan:
+        return cls(**stored)

@@ -68,6 +68,11 @@ class Line:
             self._fields = entry.context.fields
         self._order = sorted((entry.place, key) for key, entry in self._entries.items())
 
+    def aim(self, latency_seconds: float) -> None:
+        """Goes on with another target: what waits is put in order anew."""
+        self._target = replace(self._target, latency_seconds=latency_seconds)
+        self.follow(self._policy)
+
     def arrive(self, key: Hashable, message: Message, upstream: PriorityContext | None = None) -> None:
         """A message has come; `upstream` is the context it was sent with, None at a source."""
         if self._fields:

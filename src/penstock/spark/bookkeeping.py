@@ -47,6 +47,7 @@ class Books:
         self._rows_waiting = 0
         self._offered = 0
         self.last_turn_end = NO_TURN_YET
+        self.turn_since: float | None = None
         self.selectivity = 1.0
 
     def waiting(self, rows: int, now: float, offered: int | None = None) -> None:
@@ -63,6 +64,7 @@ class Books:
     def began(self, now: float, rows_left: int) -> None:
         with self._lock:
             self._rows_waiting = rows_left
+            self.turn_since = now
             self._meter.turn_started(now, self.slots)
             self._meter.queue_changed(rows_left, now)
 
@@ -85,6 +87,7 @@ class Books:
                 compute_seconds=times.compute_seconds,
             )
             self._meter.turn_finished(record)
+            self.turn_since = None
             self.slot_seconds += record.turn_seconds * record.slots
             self.rows_taken += record.rows_in
             self.last_turn_end = outcome.visible_at
@@ -95,12 +98,14 @@ class Books:
 
     def abandoned(self, now: float) -> None:
         with self._lock:
+            self.turn_since = None
             self._meter.turn_abandoned(now)
 
     def gave_back(self, now: float, rows: int) -> None:
         """A turn was broken off, and its rows wait again: they do not arrive a second time."""
         with self._lock:
             self._rows_waiting += rows
+            self.turn_since = None
             self._meter.turn_abandoned(now)
             self._meter.queue_changed(self._rows_waiting, now)
 

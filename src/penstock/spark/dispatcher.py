@@ -76,6 +76,10 @@ class Dispatcher:
         return self._scheduler.slots
 
     @property
+    def policy(self) -> Policy:
+        return self._scheduler.policy
+
+    @property
     def grain_seconds(self) -> float:
         return self._scheduler.grain_seconds
 

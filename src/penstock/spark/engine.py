@@ -11,12 +11,14 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from penstock.errors import PenstockError
+from penstock.measure.changes import Change
 from penstock.measure.congestion import Congestion
 from penstock.measure.slot_figures import SlotFigures, SlotMeasuring
+from penstock.measure.profiles import StageProfile
 from penstock.measure.turns import TurnRecord
 from penstock.pipeline.checks import FloorTable
 from penstock.pipeline.endpoints import SinkSpec
-from penstock.pipeline.latency import Duration, parse_positive
+from penstock.pipeline.latency import Duration, format_seconds, parse_latency, parse_positive
 from penstock.pipeline.pipeline import Pipeline
 from penstock.plan.controller_state import SlotSettings
 from penstock.plan.model_choice import Choice
@@ -31,6 +33,7 @@ from penstock.scheduling.policies import BatchIt, Policy
 from penstock.scheduling.scheduler import CutCount, Scheduler
 from penstock.spark.adopted import AdoptedQuery, adopted_pipeline
 from penstock.spark.checkpoint import StateStore
+from penstock.spark.change_log import ChangeLog
 from penstock.spark.cluster.pool import first_slots, is_local
 from penstock.spark.dispatcher import Dispatcher
 from penstock.spark.elastic import Elastic, ElasticSettings, check_elastic
@@ -54,6 +57,7 @@ from penstock.spark.running import RunningPipeline
 from penstock.spark.session import build_session, prepare_session, session_warnings
 from penstock.spark.slot_control import SlotControl, check_control
 from penstock.spark.surroundings import PipelineState, Surroundings
+from penstock.stages.stage import StageGraph
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -160,6 +164,7 @@ class Engine:
             state_store=state_store or ("rocksdb" if slot_control or elastic else None),
             measuring=slot_measuring or SlotMeasuring(),
             on_cluster=self.pool is not None,
+            changes=ChangeLog(self.state, clock),
         )
         self.planner = (
             Planner(trigger, self._around.profiles, self._dispatcher, plan_reserve, plan_rows)
@@ -201,6 +206,7 @@ class Engine:
         running = RunningPipeline(pipeline, self._around)
         running.start(resume=resume)
         self._pipelines[pipeline.name] = running
+        self._around.changes.tell("state", pipeline.name, "running", "submitted")
         return running
 
     def start(
@@ -223,6 +229,7 @@ class Engine:
     def pause(self, name: str) -> None:
         """Grants the pipeline no more turns; its queues fill."""
         self._running(name).pause(True)
+        self._around.changes.tell("state", name, "paused", "asked for")
 
     def resume(self, name: str) -> None:
         """Goes on with a paused pipeline, or with one that failed."""
@@ -236,6 +243,13 @@ class Engine:
             running.start(resume=True)
         else:
             running.pause(False)
+        self._around.changes.tell("state", name, "running", "asked for")
+
+    def set_latency(self, name: str, sink: str, latency: Duration) -> None:
+        """Changes the target of a sink while its pipeline runs; the next engine goes by the declared one."""
+        seconds = parse_latency(latency)
+        self._running(name).set_latency(sink, seconds)
+        self._around.changes.tell("target", f"{name}.{sink}", format_seconds(seconds), "asked for")
 
     def cancel(self, name: str, *, forget: bool = False) -> None:
         """Ends a pipeline; `forget` removes its state too."""
@@ -244,6 +258,7 @@ class Engine:
         if forget:
             self._around.profiles.forget(stage.name for stage in running.graph.stages)
         del self._pipelines[name]
+        self._around.changes.tell("state", name, "cancelled", "forgotten" if forget else "asked for")
 
     @property
     def _all(self) -> tuple[RunningPipeline, ...]:
@@ -258,6 +273,25 @@ class Engine:
     def pipelines(self) -> dict[str, PipelineState]:
         """The state of each pipeline, by name."""
         return {name: running.state for name, running in self._pipelines.items()}
+
+    @property
+    def graphs(self) -> dict[str, StageGraph]:
+        """The stages and queues of each pipeline, with their targets as they are now."""
+        return {name: running.graph for name, running in self._pipelines.items()}
+
+    @property
+    def slots(self) -> int:
+        """Those of the pool."""
+        return self._dispatcher.slots
+
+    @property
+    def policy(self) -> Policy:
+        """By which turns are granted now."""
+        return self._dispatcher.policy
+
+    def tenant_of(self, name: str) -> str:
+        """Whose pipeline it is."""
+        return self._running(name).pipeline.tenant.name
 
     def error(self, name: str) -> BaseException | None:
         """Why a pipeline failed."""
@@ -298,6 +332,10 @@ class Engine:
         """Figures of every stage."""
         return stage_reports(self._all, self._dispatcher.clock())
 
+    def profile(self, stage: str) -> StageProfile | None:
+        """What turns of a stage were learned to cost; None before the first."""
+        return self._around.profiles.of(stage)
+
     def congestion(self) -> dict[str, Congestion]:
         """How evenly each pipeline's stages are served, and the highest rate it could hold, by pipeline."""
         return congestion_reports(self._all, self._dispatcher.slots, self._dispatcher.clock())
@@ -311,6 +349,8 @@ class Engine:
         """Goes on under another policy, another consumption, or both, from the next turn on."""
         chosen = policy_named(policy) if isinstance(policy, str) else policy
         self._dispatcher.reschedule(chosen, parse_consumption(consumption) if consumption else None)
+        became = " and ".join(str(each) for each in (chosen, consumption) if each)
+        self._around.changes.tell("policy", "the pool", became, "asked for")
 
     def fix_batches(self, rows: Mapping[str, int]) -> None:
         """Lets turns of these stages take so many rows and no more, until the next plan.
@@ -344,6 +384,10 @@ class Engine:
     def keep_profiles(self, state: Path) -> None:
         """Lets engines on another state directory know what the stages of this one cost."""
         self._around.profiles.keep_in(state / PROFILES)
+
+    def changes(self, since: float = 0.0) -> tuple[Change, ...]:
+        """What was changed after a time, each with its reason: slots, plans, policy, targets, states."""
+        return self._around.changes.since(since)
 
     def decisions(self, stage: str | None = None, n: int = 100) -> tuple[Decision, ...]:
         """The last grants and holds, with their reasons."""

@@ -14,7 +14,9 @@ from penstock.spark.promise_watch import PromiseWatch
 from penstock.spark.query import queries_alive
 from penstock.spark.running import RunningPipeline
 from penstock.spark.slot_control import SlotControl
+from penstock.spark.sink_spans import SinkSpans
 from penstock.spark.surroundings import Surroundings
+from penstock.spark.turn_lines import TurnLines
 
 log = logging.getLogger("penstock")
 
@@ -43,6 +45,9 @@ class Housekeeping:
         now = self._dispatcher.clock()
         self._plans = KeptLines(around.folder, "plans")
         self._decisions = KeptLines(around.folder, "decisions")
+        self._turns = TurnLines(KeptLines(around.folder, "turns"))
+        around.listeners.append(self._turns)
+        self._sinks = SinkSpans(KeptLines(around.folder, "sinks"), now)
         self._minutes = Minutes(KeptLines(around.folder, "minutes"), self._slots, now)
         self._promises = PromiseWatch(self._slots, around.profiles, now)
         if planner is not None:
@@ -83,6 +88,9 @@ class Housekeeping:
     def _keep(self, change: PlanChange | None) -> None:
         if change is not None:
             self._plans.add([change.to_json()])
+            held = "" if change.holds else f"; {change.shortage or 'no plan holds'}"
+            became = f"{len(change.rows)} batches, {change.busy_slots:.2f} slots busy{held}"
+            self._around.changes.tell("plan", "batches", became, change.reason)
 
     def _look_after(self, running: RunningPipeline, alive: frozenset[str]) -> None:
         try:
@@ -102,6 +110,8 @@ class Housekeeping:
                 self._decisions.add(each.to_json() for each in fresh)
             books = [stage.books for running in self._pipelines() for stage in tuple(running.stages)]
             self._minutes.look(self._dispatcher.clock(), books, last=last)
+            self._sinks.look(self._dispatcher.clock(), self._pipelines(), last=last or self._ended)
+            self._turns.keep()
             self._around.profiles.keep(after_turns=1 if last else KEEP_AFTER_TURNS)
         except OSError as error:
             log.warning("decisions and figures could not be kept: %s", error)

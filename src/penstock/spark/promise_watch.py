@@ -20,6 +20,7 @@ LOOK_SECONDS = 30.0
 
 @dataclass(frozen=True)
 class _Seen:
+    target_seconds: float
     results: float
     in_time: float
 
@@ -52,9 +53,12 @@ class PromiseWatch:
         if live is None or stage.sink is None or stage.sink.latency_seconds is None:
             return
         latency, target = live.books.latency, stage.sink.latency_seconds
-        seen = _Seen(latency.count, latency.share_within(target) * latency.count if latency.count else 0.0)
-        before = self._seen.get(stage.name, _Seen(0.0, 0.0))
+        in_time = latency.share_within(target) * latency.count if latency.count else 0.0
+        seen = _Seen(target, latency.count, in_time)
+        before = self._seen.get(stage.name, _Seen(target, 0.0, 0.0))
         self._seen[stage.name] = seen
+        if before.target_seconds != target:
+            return  # what came under another target says nothing of this one
         results = seen.results - before.results
         told = unmet(
             Kept(

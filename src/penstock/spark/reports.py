@@ -41,6 +41,12 @@ class StageReport:
     figures: StageFigures
     late_rows: int
     dead_rows: int
+    turn_since: float | None = None
+    """When the turn was granted that it is in."""
+    slot_seconds: float = 0.0
+    """Slot time that its turns took since the start."""
+    has_room: bool = True
+    """Whether what a turn would write fits into the queue behind it."""
 
 
 @dataclass(frozen=True)
@@ -113,6 +119,9 @@ def stage_reports(pipelines: Iterable[RunningPipeline], now: float) -> list[Stag
             stage.books.figures(now),
             stage.books.late_rows,
             stage.books.dead_rows,
+            stage.books.turn_since,
+            stage.books.slot_seconds,
+            stage.has_room,
         )
         for running in pipelines
         for stage in tuple(running.stages)

@@ -38,6 +38,7 @@ from penstock.spark.surroundings import PipelineState, Surroundings
 from penstock.stages.fingerprint import describe, differences
 from penstock.stages.fuse import cut
 from penstock.stages.stage import Queue, first_stages
+from penstock.stages.targets import with_target
 
 log = logging.getLogger("penstock")
 
@@ -236,6 +237,7 @@ class RunningPipeline:
             self.error = blame(declared, error, None)
         self.state, self._failing = "failed", False
         log.error("%s", self.error)
+        self._around.changes.tell("state", self.name, "failed", str(self.error))
         record = {"stage": stage.name, "reason": str(self.error), "at": self._around.dispatcher.clock()}
         try:
             self._disk.replace(self._failure, json.dumps(record).encode())
@@ -279,6 +281,20 @@ class RunningPipeline:
         pause = stage.rescale(slots)
         self._slots.keep({stage.name: slots})
         return pause
+
+    def set_latency(self, sink: str, latency_seconds: float) -> None:
+        """Wants the rows at a sink within another time from now on; the stages above it go by it too."""
+        with self._lock:
+            try:
+                self.graph = with_target(self.graph, sink, latency_seconds)
+            except KeyError:
+                known = sorted(stage.sink.name for stage in self.graph.stages if stage.sink is not None)
+                raise PenstockError(
+                    f"pipeline {self.name!r} has no sink {sink!r}, of {known}: no target was changed"
+                ) from None
+            for stage in self.stages:
+                stage.aim(self.graph.stage(stage.name).latency_seconds)
+                self._around.dispatcher.changed(stage)
 
     def stop(self, *, forget: bool = False) -> None:
         """Lets running turns end, commits what they did, and closes the state; `forget` removes it."""

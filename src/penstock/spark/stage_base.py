@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -133,6 +133,11 @@ class StageBase:
     def now(self) -> float:
         return self.place.dispatcher.clock()
 
+    def aim(self, latency_seconds: float | None) -> None:
+        """Its rows are wanted within another time from now on."""
+        self.place = replace(self.place, latency_seconds=latency_seconds)
+        self.line.aim(latency_seconds)
+
     def show_again(self) -> None:
         """At recovery: what the last turn wrote becomes visible, if a crash came before it did."""
         for output in self.journal.entry.outputs:
@@ -154,8 +159,13 @@ class StageBase:
     @property
     def may_run(self) -> bool:
         """Whether it is not paused or changing, and there is room for what a turn would write."""
+        return not self.paused and not self.changing and self.has_room
+
+    @property
+    def has_room(self) -> bool:
+        """Whether what a turn would write fits into the queue behind it."""
         end = self.destination.end
-        return not self.paused and not self.changing and not (isinstance(end, QueueEnd) and end.is_full)
+        return not (isinstance(end, QueueEnd) and end.is_full)
 
     def tell_of_late(self, rows: int) -> None:
         """Counts late rows that cannot be kept, and says so once."""

@@ -90,6 +90,11 @@ class StageLine:
         self._first: PriorityContext | None = None
         self._lock = threading.RLock()
 
+    def aim(self, latency_seconds: float | None) -> None:
+        """Goes on with another target; None: it may take its time."""
+        with self._lock:
+            self._line.aim(latency_seconds or PATIENT_SECONDS)
+
     def _tracked(self, column: str) -> Sources:
         if column not in self._sources:
             self._sources[column] = Sources(self._settings.sources)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal
 from penstock.measure.slot_figures import SlotMeasuring
 from penstock.measure.turns import TurnRecord
 from penstock.spark.checkpoint import StateStore
+from penstock.spark.change_log import ChangeLog
 from penstock.spark.dispatcher import Dispatcher
 from penstock.spark.profiles import Profiles
 
@@ -33,3 +34,4 @@ class Surroundings:
     state_store: StateStore | None = None
     measuring: SlotMeasuring = SlotMeasuring()  # noqa: RUF009 -- frozen
     on_cluster: bool = False
+    changes: ChangeLog = field(kw_only=True)

@@ -9,6 +9,7 @@ from penstock.pipeline.graph import Graph
 from penstock.pipeline.nodes import Loop, Operator, Sink, Source
 from penstock.pipeline.pipeline import Pipeline
 from penstock.stages.stage import Feed, Queue, Stage, StageGraph
+from penstock.stages.targets import least_targets
 
 
 def cut(pipeline: Pipeline) -> StageGraph:
@@ -24,7 +25,7 @@ def cut(pipeline: Pipeline) -> StageGraph:
     cutter = _Cutter(pipeline, pipeline.graph())
     stages = [cutter.stage(name) for name in cutter.order if cutter.ends_stage(name)]
     graph = StageGraph(pipeline.name, pipeline.version, tuple(stages), cutter.queues(stages))
-    targets, depths = _targets(graph), _depths(graph)
+    targets, depths = least_targets(graph), _depths(graph)
     placed = [replace(s, latency_seconds=targets[s.name], depth=depths[s.name]) for s in stages]
     return replace(graph, stages=tuple(placed))
 
@@ -201,20 +202,6 @@ def _crowded(node: Operator, chains: dict[str, _Chain]) -> set[str]:
     if at_turn or node.stateful or len(stateful) > 1:
         crowded.update(stateful)
     return crowded
-
-
-def _targets(graph: StageGraph) -> dict[str, float | None]:
-    targets: dict[str, float | None] = {}
-    for start in graph.stages:
-        seen, ahead = {start.name: start}, [start]
-        while ahead:
-            for stage in graph.below(ahead.pop()):
-                if stage.name not in seen:
-                    seen[stage.name] = stage
-                    ahead.append(stage)
-        sinks = (stage.sink.latency_seconds for stage in seen.values() if stage.sink)
-        targets[start.name] = min((target for target in sinks if target is not None), default=None)
-    return targets
 
 
 def _depths(graph: StageGraph) -> dict[str, int]:

@@ -171,6 +171,12 @@ class Budget:
             found = ledger.execute(query, (product, subject)).fetchone()
         return 0.0 if found is None else found[0] / _UNITS
 
+    def share_spent(self, product: str) -> float:
+        """What the subject that has spent most on the product has spent of the budget, from 0 to 1."""
+        with self._ledger() as ledger:
+            found = ledger.execute("SELECT max(epsilon) FROM spent WHERE product = ?", (product,)).fetchone()
+        return (found[0] or 0) / self._limit
+
     @contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:
         """A transaction that no other writer runs beside; nothing of it is left where it fails."""

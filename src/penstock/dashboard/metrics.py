@@ -1,0 +1,255 @@
+"""The metrics of an engine: one table of them, and Prometheus' text format of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from math import isfinite
+from typing import Literal
+
+from penstock.dashboard.snapshot import Snapshot
+
+Labels = Mapping[str, str]
+Samples = Iterable[tuple[Labels, float]]
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+STATES = ("running", "paused", "failed", "stopped")
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A line of the table: its name, its kind, what it tells, and how it is read from a snapshot.
+
+    Labels are pipeline, stage, sink and tenant, which a file declares, and words of which
+    there are few: their number never grows with what arrives.
+    """
+
+    name: str
+    kind: Literal["counter", "gauge"]
+    help: str
+    read: Callable[[Snapshot], Samples]
+
+
+def _by_stage(field: str) -> Callable[[Snapshot], Samples]:
+    def read(snapshot: Snapshot) -> Samples:
+        return (
+            ({"pipeline": each.pipeline, "stage": each.name}, float(getattr(each, field)))
+            for each in snapshot.stages
+            if getattr(each, field) is not None
+        )
+
+    return read
+
+
+def _by_sink(field: str) -> Callable[[Snapshot], Samples]:
+    def read(snapshot: Snapshot) -> Samples:
+        return (
+            ({"pipeline": each.pipeline, "sink": each.sink}, float(getattr(each, field)))
+            for each in snapshot.sinks
+            if getattr(each, field) is not None
+        )
+
+    return read
+
+
+def _by_tenant(field: str) -> Callable[[Snapshot], Samples]:
+    def read(snapshot: Snapshot) -> Samples:
+        return (({"tenant": each.name}, float(getattr(each, field))) for each in snapshot.tenants)
+
+    return read
+
+
+def _of_engine(field: str) -> Callable[[Snapshot], Samples]:
+    return lambda snapshot: [({}, float(getattr(snapshot, field)))]
+
+
+def _turn_seconds(snapshot: Snapshot) -> Samples:
+    for each in snapshot.stages:
+        since = each.turn_since
+        running = 0.0 if since is None else max(snapshot.at - since, 0.0)
+        yield {"pipeline": each.pipeline, "stage": each.name}, running
+
+
+def _row_seconds(snapshot: Snapshot) -> Samples:
+    for each in snapshot.stages:
+        parts = {
+            "queue": each.queue_seconds,
+            "schedule": each.schedule_seconds,
+            "compute": each.compute_seconds,
+        }
+        for part, seconds in parts.items():
+            yield {"pipeline": each.pipeline, "stage": each.name, "part": part}, seconds
+
+
+def _quantiles(snapshot: Snapshot) -> Samples:
+    for each in snapshot.sinks:
+        if each.results_minute:
+            for quantile, seconds in (("0.5", each.p50), ("0.99", each.p99)):
+                yield {"pipeline": each.pipeline, "sink": each.sink, "quantile": quantile}, seconds
+
+
+def _states(snapshot: Snapshot) -> Samples:
+    for each in snapshot.pipelines:
+        for state in STATES:
+            yield {"pipeline": each.name, "tenant": each.tenant, "state": state}, float(each.state == state)
+
+
+def _alerts(snapshot: Snapshot) -> Samples:
+    for kind in ("target", "failed", "stuck", "budget", "disk"):
+        for severity in ("warning", "critical"):
+            there = sum(each.kind == kind and each.severity == severity for each in snapshot.alerts)
+            yield {"kind": kind, "severity": severity}, float(there)
+
+
+def _stuck(snapshot: Snapshot) -> Samples:
+    stuck = {each.subject for each in snapshot.alerts if each.kind == "stuck"}
+    return (
+        ({"pipeline": each.pipeline, "stage": each.name}, float(each.name in stuck))
+        for each in snapshot.stages
+    )
+
+
+METRICS: tuple[Metric, ...] = (
+    Metric("penstock_slots", "gauge", "Slots of the pool.", _of_engine("slots")),
+    Metric(
+        "penstock_pipeline_state",
+        "gauge",
+        "1 for the state that a pipeline is in, 0 for the others.",
+        _states,
+    ),
+    Metric("penstock_turns_total", "counter", "Turns that a stage has had.", _by_stage("turns")),
+    Metric("penstock_rows_in_total", "counter", "Rows that a stage has taken.", _by_stage("rows_in")),
+    Metric("penstock_rows_out_total", "counter", "Rows that a stage has put out.", _by_stage("rows_out")),
+    Metric(
+        "penstock_late_rows_total", "counter", "Rows that came after the watermark.", _by_stage("late_rows")
+    ),
+    Metric(
+        "penstock_dead_rows_total", "counter", "Rows put into the dead-letter queue.", _by_stage("dead_rows")
+    ),
+    Metric(
+        "penstock_slot_seconds_total",
+        "counter",
+        "Slot time that the turns of a stage have taken: seconds times slots.",
+        _by_stage("slot_seconds"),
+    ),
+    Metric("penstock_rows_waiting", "gauge", "Rows that wait for a stage.", _by_stage("rows_waiting")),
+    Metric(
+        "penstock_utilisation_ratio",
+        "gauge",
+        "Share of the last minute in which a row waited for a stage or a turn of it ran.",
+        _by_stage("utilisation"),
+    ),
+    Metric(
+        "penstock_row_seconds",
+        "gauge",
+        "Where the time of a row at a stage went in the last minute: queue, schedule, compute.",
+        _row_seconds,
+    ),
+    Metric(
+        "penstock_turn_running_seconds",
+        "gauge",
+        "For how long the turn runs that a stage is in, 0 for none.",
+        _turn_seconds,
+    ),
+    Metric(
+        "penstock_stage_stuck", "gauge", "1 if a stage has stopped moving, with its rows waiting.", _stuck
+    ),
+    Metric("penstock_results_total", "counter", "Rows that have come to a sink.", _by_sink("results")),
+    Metric(
+        "penstock_results_in_time_total",
+        "counter",
+        "Rows at a sink within its present target.",
+        _by_sink("results_in_time"),
+    ),
+    Metric(
+        "penstock_latency_sum_seconds_total",
+        "counter",
+        "Latency of all rows at a sink, added up: over penstock_results_total, the mean.",
+        _by_sink("latency_seconds_sum"),
+    ),
+    Metric(
+        "penstock_latency_seconds",
+        "gauge",
+        "Latency of the last minute's rows at a sink, from their arrival at the source.",
+        _quantiles,
+    ),
+    Metric("penstock_latency_target_seconds", "gauge", "The target of a sink.", _by_sink("target_seconds")),
+    Metric(
+        "penstock_in_time_ratio",
+        "gauge",
+        "Share of the last minute's rows at a sink that came within its target.",
+        _by_sink("in_time"),
+    ),
+    Metric(
+        "penstock_tenant_in_time_ratio",
+        "gauge",
+        "Share of the last minute's rows at a tenant's sinks that came within their targets.",
+        _by_tenant("in_time"),
+    ),
+    Metric(
+        "penstock_tenant_slot_seconds_total",
+        "counter",
+        "Slot time that the turns of a tenant have taken.",
+        _by_tenant("slot_seconds"),
+    ),
+    Metric(
+        "penstock_tenant_slots_busy",
+        "gauge",
+        "Slots that a tenant occupied, mean of the last minute.",
+        _by_tenant("slots_busy"),
+    ),
+    Metric("penstock_alerts", "gauge", "Alerts that are there now.", _alerts),
+    Metric(
+        "penstock_privacy_budget_spent_ratio",
+        "gauge",
+        "What the subject that spent most has spent of a product's privacy budget.",
+        lambda snapshot: (({"product": each.product}, each.share_spent) for each in snapshot.budgets),
+    ),
+    Metric(
+        "penstock_disk_free_bytes",
+        "gauge",
+        "Free bytes on the disk of the state directory.",
+        lambda snapshot: (({}, float(each.free_bytes)) for each in snapshot.disks),
+    ),
+    Metric(
+        "penstock_disk_free_ratio",
+        "gauge",
+        "Free share of the disk of the state directory.",
+        lambda snapshot: (({}, each.share_free) for each in snapshot.disks),
+    ),
+    Metric(
+        "penstock_scheduler_seconds_total",
+        "counter",
+        "Time spent in scheduling: looking at stages and deciding.",
+        _of_engine("scheduler_seconds"),
+    ),
+    Metric(
+        "penstock_watch_seconds_total",
+        "counter",
+        "Processor time spent in watching: looks, messages to viewers, alerts.",
+        _of_engine("watch_seconds"),
+    ),
+)
+
+
+def exposition(snapshot: Snapshot) -> str:
+    """All metrics in Prometheus' text format."""
+    return "".join(line for metric in METRICS for line in _lines(metric, snapshot))
+
+
+def _lines(metric: Metric, snapshot: Snapshot) -> Iterator[str]:
+    yield f"# HELP {metric.name} {metric.help}\n"
+    yield f"# TYPE {metric.name} {metric.kind}\n"
+    for labels, value in metric.read(snapshot):
+        named = ",".join(f'{name}="{_escaped(text)}"' for name, text in labels.items())
+        yield f"{metric.name}{{{named}}} {_number(value)}\n" if named else f"{metric.name} {_number(value)}\n"
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+
+
+def _number(value: float) -> str:
+    """Whole numbers as such: a counter must not lose its last digits."""
+    if not isfinite(value):
+        return "NaN" if value != value else ("+Inf" if value > 0 else "-Inf")
+    return str(int(value)) if value == int(value) else repr(value)

@@ -1,0 +1,61 @@
+"""For how long stages with rows have not moved."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from penstock.dashboard.snapshot import StageNow
+from penstock.dashboard.watched import Watched
+from penstock.measure.alerts import STUCK_SECONDS, StageSeen
+from penstock.scheduling.decisions import Hold
+from penstock.scheduling.policies import BatchIt
+
+PATIENCE_SECONDS = 60.0
+"""A stage that the scheduler holds, or whose batch fills, has reasons for so long, or twice its target."""
+
+
+@dataclass
+class Stillness:
+    """Remembers when each stage was last seen to move."""
+
+    _moved: dict[str, tuple[int, float]] = field(default_factory=dict)
+
+    def look(
+        self, now: float, stages: Iterable[StageNow], states: Mapping[str, str], engine: Watched
+    ) -> list[StageSeen]:
+        """Each stage with how long it stands."""
+        moved, found = {}, []
+        for stage in stages:
+            turns, at = self._moved.get(stage.name, (-1, now))
+            if turns != stage.turns or not stage.rows_waiting or stage.turn_since is not None:
+                at = now
+            moved[stage.name] = stage.turns, at
+            found.append(_seen(stage, now, at, states, engine))
+        self._moved = moved
+        return found
+
+
+def _seen(
+    stage: StageNow, now: float, moved_at: float, states: Mapping[str, str], engine: Watched
+) -> StageSeen:
+    profile = engine.profile(stage.name)
+    still = now - moved_at
+    return StageSeen(
+        name=stage.name,
+        rows_waiting=stage.rows_waiting,
+        still_seconds=still,
+        turn_seconds=None if stage.turn_since is None else max(now - stage.turn_since, 0.0),
+        usual_seconds=None if profile is None else profile.mean_seconds,
+        may_run=states.get(stage.pipeline) == "running" and stage.has_room,
+        waits_on_purpose=still > STUCK_SECONDS and _on_purpose(stage, still, engine),
+    )
+
+
+def _on_purpose(stage: StageNow, still: float, engine: Watched) -> bool:
+    if still > max(PATIENCE_SECONDS, 2 * (stage.target_seconds or 0.0)):
+        return False
+    if isinstance(engine.policy, BatchIt):
+        return True
+    last = engine.decisions(stage.name, 1)
+    return bool(last) and isinstance(last[0], Hold)

@@ -1,0 +1,116 @@
+"""What somebody is told of, and what not."""
+
+from __future__ import annotations
+
+import pytest
+
+from penstock.measure.alerts import (
+    Alert,
+    BudgetSeen,
+    DiskSeen,
+    SinkSeen,
+    StageSeen,
+    failed_pipelines,
+    follow,
+    full_disks,
+    missed_targets,
+    spent_budgets,
+    stuck_stages,
+)
+
+NOW = 1000.0
+
+
+def sink(in_time: float, results: float = 100, target: float | None = 0.8) -> SinkSeen:
+    return SinkSeen("heat.alarms", target, results, in_time, p99_seconds=1.234567)
+
+
+def stage(**changed: object) -> StageSeen:
+    seen = {
+        "name": "heat.warm",
+        "rows_waiting": 500,
+        "still_seconds": 8.0,
+        "turn_seconds": None,
+        "usual_seconds": 0.1,
+        "may_run": True,
+    }
+    return StageSeen(**{**seen, **changed})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("seen", "severity"), [(sink(0.94), "warning"), (sink(0.49), "critical"), (sink(0.95), None)]
+)
+def test_a_target_is_missed_under_95_percent_and_badly_under_half(
+    seen: SinkSeen, severity: str | None
+) -> None:
+    assert [alert.severity for alert in missed_targets([seen], NOW)] == ([severity] if severity else [])
+
+
+def test_a_missed_target_is_told_with_its_numbers() -> None:
+    [alert] = missed_targets([sink(0.5)], NOW)
+    assert (alert.kind, alert.subject, alert.since) == ("target", "heat.alarms", NOW)
+    assert alert.reason == "50% of the last minute's results came within 800 ms; p99 is 1.23 s"
+
+
+def test_a_sink_without_results_or_target_misses_nothing() -> None:
+    assert missed_targets([sink(0.0, results=0), sink(0.0, target=None)], NOW) == []
+
+
+def test_a_stage_with_rows_and_free_slots_that_gets_no_turn_is_stuck() -> None:
+    [alert] = stuck_stages([stage()], free_slots=1, now=NOW)
+    assert alert.reason == "500 rows wait and it got no turn for 8 s, with slots free"
+    assert alert.severity == "critical"
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"still_seconds": 4.0},
+        {"rows_waiting": 0},
+        {"may_run": False},
+        {"waits_on_purpose": True},
+        {"turn_seconds": 3.9},
+    ],
+)
+def test_a_stage_that_waits_for_a_reason_or_moves_is_not_stuck(changed: dict[str, object]) -> None:
+    assert stuck_stages([stage(**changed)], free_slots=1, now=NOW) == []
+
+
+def test_a_stage_that_waits_while_all_slots_are_busy_is_not_stuck() -> None:
+    assert stuck_stages([stage()], free_slots=0, now=NOW) == []
+
+
+@pytest.mark.parametrize(
+    ("turn", "usual", "stuck"),
+    [(4.1, 0.1, True), (9.0, 2.0, False), (10.1, 2.0, True), (29.0, None, False), (31.0, None, True)],
+)
+def test_a_turn_is_stuck_that_takes_far_longer_than_its_stage_does(
+    turn: float, usual: float | None, stuck: bool
+) -> None:
+    seen = stage(turn_seconds=turn, usual_seconds=usual)
+    assert bool(stuck_stages([seen], free_slots=0, now=NOW)) is stuck
+
+
+def test_a_failed_pipeline_is_told_with_its_reason() -> None:
+    [alert] = failed_pipelines([("heat", "operator 'warm' raised")], NOW)
+    assert (alert.severity, alert.reason) == ("critical", "it has stopped: operator 'warm' raised")
+
+
+def test_budgets_are_told_of_from_90_percent_on() -> None:
+    alerts = spent_budgets([BudgetSeen("a", 0.89), BudgetSeen("b", 0.9), BudgetSeen("c", 1.0)], NOW)
+    assert [(alert.subject, alert.severity) for alert in alerts] == [("b", "warning"), ("c", "critical")]
+
+
+def test_disks_are_told_of_below_10_percent_free() -> None:
+    disks = [DiskSeen("/a", 10, 100), DiskSeen("/b", 9, 100), DiskSeen("/c", 2, 100), DiskSeen("/d", 0, 0)]
+    alerts = full_disks(disks, NOW)
+    assert [(alert.subject, alert.severity) for alert in alerts] == [("/b", "warning"), ("/c", "critical")]
+
+
+def test_an_alert_that_goes_on_keeps_its_beginning_and_one_that_ends_is_told() -> None:
+    old = Alert("stuck", "critical", "a", "5 s", 1.0)
+    gone = Alert("stuck", "critical", "b", "5 s", 2.0)
+    new = Alert("disk", "warning", "a", "9%", 3.0)
+    turnover = follow([old, gone], [Alert("stuck", "critical", "a", "8 s", 3.0), new])
+    assert turnover.alerts == (Alert("stuck", "critical", "a", "8 s", 1.0), new)
+    assert (turnover.began, turnover.ended) == ((new,), (gone,))
