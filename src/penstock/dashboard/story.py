@@ -26,7 +26,7 @@ def story(engine: Watched, stage: str, now: float) -> dict[str, Any]:
     others = [each for name, each in minutes.items() if name != stage]
     return {
         "stage": stage,
-        "held_back": _sentence(what_held_back(minutes[stage], others).sentence),
+        "held_back": f"{what_held_back(minutes[stage], others).sentence}.",
         "cost": _cost(engine.profile(stage)),
         "decisions": [
             {
@@ -38,10 +38,6 @@ def story(engine: Watched, stage: str, now: float) -> dict[str, Any]:
             for each in reversed(engine.decisions(stage, SHOWN))
         ],
     }
-
-
-def _sentence(text: str) -> str:
-    return f"{text[:1].upper()}{text[1:]}."
 
 
 def _cost(profile: StageProfile | None) -> str:
