@@ -41,7 +41,9 @@ class Browser:
         self._folder = tempfile.TemporaryDirectory(prefix="penstock-browser-", ignore_cleanup_errors=True)
         self._start(program)
         target = self.ask("Target.createTarget", session="", url="about:blank")["targetId"]
-        self._session = self.ask("Target.attachToTarget", session="", targetId=target, flatten=True)["sessionId"]
+        self._session = self.ask("Target.attachToTarget", session="", targetId=target, flatten=True)[
+            "sessionId"
+        ]
         for domain in ("Page", "Runtime", "Log"):
             self.ask(f"{domain}.enable")
         self.resize(width, height, scale)
@@ -107,7 +109,13 @@ class Browser:
             self.errors.append(f"{told['entry']['text']} {told['entry'].get('url', '')}")
 
     def resize(self, width: int, height: int, scale: float = 1.0) -> None:
-        self.ask("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=scale, mobile=False)
+        self.ask(
+            "Emulation.setDeviceMetricsOverride",
+            width=width,
+            height=height,
+            deviceScaleFactor=scale,
+            mobile=False,
+        )
 
     def prefer(self, scheme: str) -> None:
         """`light` or `dark`, as a system tells its browser."""
@@ -134,7 +142,15 @@ class Browser:
 
     def press(self, key: str, text: str = "") -> None:
         """A key of the keyboard: `Tab`, `Enter`, `Escape`, `ArrowRight`, a letter."""
-        codes = {"Tab": 9, "Enter": 13, "Escape": 27, "ArrowLeft": 37, "ArrowUp": 38, "ArrowRight": 39, "ArrowDown": 40}
+        codes = {
+            "Tab": 9,
+            "Enter": 13,
+            "Escape": 27,
+            "ArrowLeft": 37,
+            "ArrowUp": 38,
+            "ArrowRight": 39,
+            "ArrowDown": 40,
+        }
         number = codes.get(key, ord(key[0].upper()))
         typed = {"Enter": "\r"}.get(key, key if len(key) == 1 else text)
         more = {"text": typed} if typed else {}

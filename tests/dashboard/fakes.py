@@ -117,11 +117,17 @@ class FakeEngine:
 
     def sinks(self) -> list[SinkReport]:
         return [
-            SinkReport(graph.pipeline, stage.sink.name, "exactly once", stage.sink.latency_seconds, self.latencies[stage.name])
+            SinkReport(
+                graph.pipeline,
+                stage.sink.name,
+                "exactly once",
+                stage.sink.latency_seconds,
+                self.latencies[stage.name],
+            )
             for graph in self.graphs.values()
             for stage in graph.stages
             if stage.sink is not None
-        ]  # fmt: skip
+        ]
 
     def tenants(self) -> list[TenantReport]:
         return [
@@ -148,7 +154,7 @@ class FakeEngine:
         return tuple(each for each in self._changes if each.at > since)
 
     def change(self, kind: str, subject: str, became: str, reason: str) -> None:
-        self._changes.append(Change(self.now, kind, subject, became, reason))  # type: ignore[arg-type]
+        self._changes.append(Change(self.now + 1e-6 * len(self._changes), kind, subject, became, reason))  # type: ignore[arg-type]
 
     def on_turn(self, listener: Callable[[TurnRecord], None]) -> None:
         self._listeners.append(listener)

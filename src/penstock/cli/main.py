@@ -36,6 +36,8 @@ COMMANDS = (
     Command("ingest", "penstock.cli.ingest", "take rows over HTTP into a spool, for pipelines to read later"),
     Command("graph", "penstock.cli.graph", "show the stages and queues of the pipelines of a Python file"),
     Command("explain", "penstock.cli.explain", "tell why stages were granted their turns or had to wait"),
+    Command("top", "penstock.cli.top", "watch a running engine in the terminal"),
+    Command("report", "penstock.cli.report", "write one HTML file about a run, to attach to a ticket"),
     Command("calibrate", "penstock.cli.calibrate", "find latency targets: twice the p95 at half load"),
     Command("profile", "penstock.cli.profile", "measure what turns of different sizes cost, by stage"),
     Command("plan", "penstock.cli.plan", "tell what slots would lead to, from measured costs"),

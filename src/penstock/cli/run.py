@@ -18,6 +18,7 @@ from penstock.cli.interrupts import ended_by_signals
 from penstock.cli.pipeline_file import load_pipelines
 from penstock.cli.stage_table import run_tables, summary_line
 from penstock.cli.state_directory import DEFAULT
+from penstock.dashboard import PORT, Dashboard, Watch
 from penstock.errors import PenstockError
 from penstock.pipeline.pipeline import Pipeline
 from penstock.scheduling.catalog import POLICIES
@@ -58,6 +59,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="rows a turn takes: all, half, at-most-N or planned (default: all, with batchit planned)",
     )
     parser.add_argument(
+        "--dashboard",
+        type=_port,
+        nargs="?",
+        const=PORT,
+        metavar="PORT",
+        help="serve a live page and metrics on this machine (default port: %(const)s; 0: any that is free)",
+    )
+    parser.add_argument(
+        "--dashboard-host",
+        default="127.0.0.1",
+        metavar="ADDRESS",
+        help="serve them on another address than loopback; whoever looks needs the token that is shown",
+    )
+    parser.add_argument(
         "--until-idle", action="store_true", help="end when every replay has ended and no row waits"
     )
 
@@ -65,6 +80,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def _positive(text: str) -> int:
     if not text.isdigit() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"must be 1 or more, got {text}")
+    return int(text)
+
+
+def _port(text: str) -> int:
+    if not text.isdigit() or int(text) > 65_535:
+        raise argparse.ArgumentTypeError(f"must be a port from 0 to 65535, got {text}")
     return int(text)
 
 
@@ -82,8 +103,24 @@ def run(args: argparse.Namespace) -> int:
     from penstock.spark.engine import Engine
 
     settings = {"slots": args.slots, "policy": args.policy, "consumption": args.consumption}
-    with Engine(state=args.state, master=args.master, region=args.region, **settings) as engine:
+    with (
+        Engine(state=args.state, master=args.master, region=args.region, **settings) as engine,
+        watching(engine, args) as page,
+    ):
+        if page is not None:
+            console.print(f"live page: {page.url}", highlight=False, soft_wrap=True)
         return _watch(engine, pipelines, console, args.until_idle)
+
+
+@contextmanager
+def watching(engine: Engine, args: argparse.Namespace) -> Iterator[Dashboard | None]:
+    """Alerts go to the log in any case; the page is served where it was asked for."""
+    with Watch(engine) as watch:
+        if args.dashboard is None:
+            yield None
+            return
+        with Dashboard(watch, args.dashboard, args.dashboard_host) as page:
+            yield page
 
 
 def _watch(engine: Engine, pipelines: list[Pipeline], console: Console, until_idle: bool) -> int:

@@ -11,7 +11,9 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from penstock.errors import PenstockError
-from penstock.measure.minutes import StageMinute
+from penstock.measure.changes import Change
+from penstock.measure.minutes import SinkSpan, StageMinute
+from penstock.measure.turns import KeptTurn
 from penstock.plan.changes import PlanChange
 from penstock.plan.elastic import Record
 from penstock.plan.slot_changes import SlotLine, slot_line_from_json
@@ -110,6 +112,18 @@ class StateDirectory:
     def slots(self) -> Iterator[SlotLine]:
         """Changes of slots and decisions about them, oldest first, as far as they are kept."""
         yield from self._kept("slots", slot_line_from_json)
+
+    def sinks(self) -> Iterator[SinkSpan]:
+        """Latency at the sinks, ten seconds at a time, oldest first, as far as it is kept."""
+        yield from self._kept("sinks", SinkSpan.from_json)
+
+    def changes(self) -> Iterator[Change]:
+        """What was changed, oldest first, as far as it is kept."""
+        yield from self._kept("changes", Change.from_json)
+
+    def turns(self) -> Iterator[KeptTurn]:
+        """Who ran when, oldest first, as far as it is kept."""
+        yield from self._kept("turns", KeptTurn.from_json)
 
     def _kept(self, name: str, read: Callable[[Any], Kept]) -> Iterator[Kept]:
         for path in (self.path / f"{name}.1.jsonl", self.path / f"{name}.jsonl"):

@@ -51,7 +51,7 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         asked = urlsplit(self.path)
-        query = {name: values[-1] for name, values in parse_qs(asked.query).items()}
+        query = {name: values[-1] for name, values in parse_qs(asked.query, keep_blank_values=True).items()}
         if not self._admitted(query.get("token", "")):
             return
         if "token" in query and asked.path == "/":

@@ -41,7 +41,7 @@ class Dashboard:
         self._keep_address()
         self._thread = threading.Thread(
             target=self._server.serve_forever,
-            kwargs={"poll_interval": 1.0},
+            kwargs={"poll_interval": 0.25},
             name="penstock-page",
             daemon=True,
         )

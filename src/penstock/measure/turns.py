@@ -70,6 +70,30 @@ class TurnRecord:
         return TurnError(f"turn {self.batch} of stage {self.stage!r} must have {rule}, got {got}: {follows}")
 
 
+@dataclass(frozen=True, slots=True)
+class KeptTurn:
+    """A turn in a few words, as it is kept in the state directory."""
+
+    stage: str
+    at: float
+    seconds: float
+    slots: int
+    rows: int
+
+    @classmethod
+    def of(cls, record: TurnRecord) -> KeptTurn:
+        seconds = round(record.turn_seconds, 3)
+        return cls(record.stage, round(record.granted_at, 3), seconds, record.slots, record.rows_in)
+
+    def to_json(self) -> dict[str, Any]:
+        """A dict for `json.dumps`."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any]) -> KeptTurn:
+        return cls(**stored)
+
+
 class RowTimes(NamedTuple):
     """Where the time of a row at a stage went: T_Q, T_S, T_C."""
 

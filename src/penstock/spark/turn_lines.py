@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 
-from penstock.measure.turns import TurnRecord
+from penstock.measure.turns import KeptTurn, TurnRecord
 from penstock.spark.kept_lines import KeptLines
 
 MOST_TURNS = 10_000
@@ -25,13 +25,4 @@ class TurnLines:
         """Writes what came since it last did."""
         fresh = [self._turns.popleft() for _ in range(len(self._turns))]
         if fresh:
-            self._lines.add(
-                {
-                    "stage": each.stage,
-                    "at": round(each.granted_at, 3),
-                    "seconds": round(each.turn_seconds, 3),
-                    "slots": each.slots,
-                    "rows": each.rows_in,
-                }
-                for each in fresh
-            )
+            self._lines.add(KeptTurn.of(each).to_json() for each in fresh)

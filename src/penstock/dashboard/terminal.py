@@ -1,0 +1,208 @@
+"""The state of an engine as tables for a terminal."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from rich import box
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from penstock.measure.promises import ENOUGH_IN_TIME
+
+Item = Mapping[str, Any]
+STYLES = {"ok": "green", "warn": "yellow", "bad": "bold red", "none": "dim"}
+BARS = "▁▂▃▄▅▆▇█"
+KEPT = 24
+
+
+class Screen:
+    """Draws one state after the other; remembers latencies, so that it can show how they went."""
+
+    def __init__(self) -> None:
+        self._p99: dict[str, deque[float]] = {}
+
+    def draw(self, told: Mapping[str, Any]) -> RenderableType:
+        """All of it, what needs looking at first."""
+        state = told["state"]
+        for name, sink in state["sinks"].items():
+            kept = self._p99.setdefault(name, deque(maxlen=KEPT))
+            kept.append(sink["p99"] if sink["results_minute"] else 0.0)
+        return Group(
+            _heading(told["at"], state),
+            *_alerts(told["at"], state["alerts"].values()),
+            self._sinks(state["sinks"].values()),
+            _stages(state["stages"].values(), state["alerts"]),
+            _tenants(state["tenants"].values(), state["engine"]["slots"]),
+        )
+
+    def _sinks(self, sinks: Iterable[Item]) -> Table:
+        table = _table("sink", "target", "p50", "p99", "in time", "results/min", f"p99 of {KEPT} looks")
+        for sink in sorted(sinks, key=lambda each: each["in_time"]):
+            status = _sink_status(sink)
+            known = bool(sink["results_minute"])
+            table.add_row(
+                sink["name"],
+                seconds(sink["target_seconds"]) or "none",
+                seconds(sink["p50"]) if known else "",
+                Text(seconds(sink["p99"]) if known else "", STYLES[status]),
+                Text(share(sink["in_time"]) if status != "none" else "", STYLES[status]),
+                rows(sink["results_minute"]),
+                Text(sparkline(self._p99[sink["name"]]), "blue"),
+            )
+        return table
+
+
+def _heading(at: float, state: Mapping[str, Any]) -> Text:
+    stages, pipelines = state["stages"].values(), state["pipelines"].values()
+    busy = sum(each["slots_busy"] for each in stages)
+    waiting = sum(each["rows_waiting"] for each in stages)
+    text = Text.assemble(
+        ("Penstock ", "bold"),
+        (datetime.fromtimestamp(at, UTC).strftime("%H:%M:%S UTC"), "dim"),
+        f"  {busy:.1f} of {state['engine']['slots']} slots busy, {rows(waiting)} rows waiting  ",
+    )
+    for each in pipelines:
+        style = {"running": "green", "paused": "yellow", "failed": "bold red"}.get(each["state"], "dim")
+        text.append(f" {each['name']} {each['state']} ", style)
+    return text
+
+
+def _alerts(at: float, alerts: Iterable[Item]) -> list[Text]:
+    found = sorted(alerts, key=lambda each: (each["severity"] != "critical", each["since"]))
+    if not found:
+        return [Text("✓ all is well: targets are met, stages move, disks have room", "green")]
+    return [
+        Text(
+            f"{'✕' if each['severity'] == 'critical' else '!'} {each['kind']} {each['subject']}: "
+            f"{each['reason']} (for {at - each['since']:.0f} s)",
+            STYLES["bad" if each["severity"] == "critical" else "warn"],
+        )
+        for each in found
+    ]
+
+
+def _stages(stages: Iterable[Item], alerts: Mapping[str, Any]) -> Table:
+    table = _table(
+        "stage", "waiting", "come/s", "taken/s", "busy", "T_Q", "T_S", "T_C", "target", "turns", "dead"
+    )
+    for stage in stages:
+        stuck = f"stuck {stage['name']}" in alerts
+        style = STYLES["bad"] if stuck else STYLES[_stage_status(stage)]
+        running = "● " if stage["turn_since"] is not None else "  "
+        table.add_row(
+            Text(running + stage["name"] + (" stuck" if stuck else ""), style if style != "dim" else ""),
+            rows(stage["rows_waiting"]),
+            rows(stage["arrival_rows_per_second"]),
+            rows(stage["service_rows_per_second"]),
+            f"{bar(stage['utilisation'])} {stage['utilisation']:>4.0%}",
+            seconds(stage["queue_seconds"]),
+            seconds(stage["schedule_seconds"]),
+            seconds(stage["compute_seconds"]),
+            seconds(stage["target_seconds"]) or "none",
+            rows(stage["turns"]),
+            rows(stage["dead_rows"] + stage["late_rows"]),
+        )
+    return table
+
+
+def _tenants(tenants: Iterable[Item], slots: int) -> Table:
+    table = _table("tenant", "target", "in time", "results/min", "slots busy")
+    for each in tenants:
+        known = each["target_seconds"] is not None and each["results_minute"]
+        style = STYLES[_status(each["in_time"])] if known else ""
+        table.add_row(
+            each["name"],
+            seconds(each["target_seconds"]) or "none",
+            Text(share(each["in_time"]) if known else "", style),
+            rows(each["results_minute"]),
+            f"{bar(each['slots_busy'] / slots)} {each['slots_busy']:.2f}",
+        )
+    return table
+
+
+def _table(first: str, *others: str) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1), header_style="dim", expand=False)
+    table.add_column(first, overflow="ellipsis", no_wrap=True)
+    for name in others:
+        table.add_column(name, justify="right", no_wrap=True)
+    return table
+
+
+def _sink_status(sink: Item) -> str:
+    if sink["target_seconds"] is None or not sink["results_minute"]:
+        return "none"
+    return _status(sink["in_time"])
+
+
+def _status(in_time: float) -> str:
+    return "ok" if in_time >= ENOUGH_IN_TIME else "warn" if in_time >= 0.5 else "bad"
+
+
+def _stage_status(stage: Item) -> str:
+    """By how long a row stays there, against its target."""
+    stay = stage["queue_seconds"] + stage["schedule_seconds"] + stage["compute_seconds"]
+    if stage["target_seconds"] is None or not stay:
+        return "none"
+    return (
+        "ok" if stay <= stage["target_seconds"] / 2 else "warn" if stay <= stage["target_seconds"] else "bad"
+    )
+
+
+def rows(number: float) -> str:
+    """A number in few letters.
+
+    >>> rows(950), rows(1234), rows(56_789), rows(7_890_000)
+    ('950', '1.2k', '57k', '7.9M')
+    """
+    for unit, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if number >= unit:
+            return f"{number / unit:.1f}{letter}" if number < 10 * unit else f"{number / unit:.0f}{letter}"
+    return f"{number:.0f}"
+
+
+def seconds(value: float | None) -> str:
+    """A length of time in few letters; empty where there is none.
+
+    >>> seconds(0.0123), seconds(1.5), seconds(75.0), seconds(None)
+    ('12 ms', '1.5 s', '75 s', '')
+    """
+    if value is None:
+        return ""
+    if value < 1:
+        return f"{1e3 * value:.0f} ms"
+    return f"{value:.3g} s" if value < 600 else f"{value / 60:.0f} min"
+
+
+def share(value: float) -> str:
+    """Never 100% where something is missing.
+
+    >>> share(1.0), share(0.9996), share(0.5)
+    ('100%', '99.9%', '50.0%')
+    """
+    return "100%" if value >= 1 else f"{int(value * 1000) / 10:.1f}%"
+
+
+def bar(part: float, width: int = 8) -> str:
+    """A part of a whole.
+
+    >>> bar(0.5, 4)
+    '██░░'
+    """
+    full = round(min(max(part, 0.0), 1.0) * width)
+    return "█" * full + "░" * (width - full)
+
+
+def sparkline(values: Iterable[float]) -> str:
+    """How values went, against their greatest.
+
+    >>> sparkline([0.0, 1.0, 2.0, 4.0])
+    '▁▃▅█'
+    """
+    known = list(values)
+    top = max(known, default=0.0)
+    return "".join(BARS[int(value / top * (len(BARS) - 1) + 0.5)] if top else BARS[0] for value in known)
