@@ -131,14 +131,13 @@ class Browser:
             raise BrowserError(got["exceptionDetails"].get("exception", {}).get("description", "it raised"))
         return got["result"].get("value")
 
-    def wait_for(self, script: str, seconds: float = 30.0) -> Any:
-        """The value of an expression as soon as it is true."""
+    def wait_for(self, script: str, seconds: float = 30.0) -> None:
+        """Returns as soon as an expression is true in the page."""
         limit = time.monotonic() + seconds
-        while not (value := self.run(script)):
+        while not self.run(f"Boolean({script})"):
             if time.monotonic() > limit:
                 raise BrowserError(f"not so within {seconds:g} s: {script}; errors: {self.errors}")
             time.sleep(0.05)
-        return value
 
     def press(self, key: str, text: str = "") -> None:
         """A key of the keyboard: `Tab`, `Enter`, `Escape`, `ArrowRight`, a letter."""

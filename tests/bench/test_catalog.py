@@ -8,7 +8,8 @@ from penstock.bench.catalog import BENCHES, UnknownBench, bench_named
 
 
 def test_every_bench_of_the_table_has_its_module() -> None:
-    assert list(BENCHES) == ["turns", "share", "crash", "riot", "tenants", "batching", "connect", "scaling"]
+    names = ["turns", "share", "crash", "riot", "tenants", "batching", "connect", "scaling", "watch"]
+    assert list(BENCHES) == names
     for name, bench in BENCHES.items():
         assert bench.module in (f"penstock.bench.{name}", f"penstock.bench.{name}.bench")
         assert find_spec(bench.module) is not None
@@ -24,7 +25,7 @@ def test_an_unknown_name_is_refused_and_the_known_ones_are_named() -> None:
     with pytest.raises(UnknownBench) as refused:
         bench_named("speed")
     assert str(refused.value) == (
-        "a bench must be one of turns, share, crash, riot, tenants, batching, connect, scaling, "
+        "a bench must be one of turns, share, crash, riot, tenants, batching, connect, scaling, watch, "
         "got 'speed': nothing was measured"
     )
     assert refused.value.name == "speed"

@@ -59,6 +59,10 @@ BENCHES: Mapping[str, Bench] = {
         "penstock.bench.scaling.bench",
         "how many slots each stage gets: models against measurements, the controller, changes under load",
     ),
+    "watch": Bench(
+        "penstock.bench.watch",
+        "what watching costs: the live page of 20 stages with one viewer",
+    ),
 }
 
 
