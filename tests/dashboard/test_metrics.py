@@ -15,8 +15,8 @@ from penstock.dashboard.snapshot import Snapshot
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 NAMES = {metric.name for metric in METRICS}
-LABELS = {"pipeline", "stage", "sink", "tenant", "state", "part", "quantile", "kind", "severity", "product"}
-LINE = re.compile(r'([a-z_]+)(?:\{((?:[a-z]+="(?:[^"\\]|\\.)*",?)*)\})? (-?[0-9.e+-]+|NaN)')
+LABELS = {"pipeline", "stage", "sink", "tenant", "state", "part", "kind", "severity", "product"}
+LINE = re.compile(r'([a-z0-9_]+)(?:\{((?:[a-z]+="(?:[^"\\]|\\.)*",?)*)\})? (-?[0-9.e+-]+|NaN)')
 
 
 @pytest.fixture
@@ -30,7 +30,7 @@ def test_every_line_is_a_comment_or_a_sample_of_a_metric_in_the_table(snapshot: 
     seen = set()
     for line in exposition(snapshot).splitlines():
         if line.startswith("# "):
-            assert re.fullmatch(r"# (HELP [a-z_]+ .+|TYPE [a-z_]+ (counter|gauge))", line)
+            assert re.fullmatch(r"# (HELP [a-z0-9_]+ .+|TYPE [a-z0-9_]+ (counter|gauge))", line)
             continue
         sample = LINE.fullmatch(line)
         assert sample is not None, line
@@ -66,10 +66,10 @@ def test_the_files_for_grafana_and_prometheus_name_metrics_that_exist(file: str)
     text = (DOCS / file).read_text()
     if file.endswith(".json"):
         text = json.dumps(json.loads(text))
-    named = set(re.findall(r"penstock_[a-z_]+", text))
+    named = set(re.findall(r"penstock_[a-z0-9_]+", text))
     assert named
     assert named <= NAMES
 
 
 def test_the_documentation_lists_every_metric() -> None:
-    assert set(re.findall(r"`(penstock_[a-z_]+)`", (DOCS / "watch.md").read_text())) == NAMES
+    assert set(re.findall(r"`(penstock_[a-z0-9_]+)`", (DOCS / "watch.md").read_text())) == NAMES

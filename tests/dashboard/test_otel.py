@@ -31,7 +31,7 @@ def test_every_metric_is_read_by_an_exporter(engine: FakeEngine) -> None:
     assert set(found) == {name_of(metric) for metric in METRICS} - {budget}
     turns = {point.attributes["stage"]: point.value for point in found["penstock.turns"].data.data_points}
     assert turns["heat.warm"] == 20
-    assert found["penstock.latency_seconds"].unit == "s"
+    assert found["penstock.latency_p99_seconds"].unit == "s"
 
 
 def test_without_the_extra_the_command_is_told_that_installs_it(

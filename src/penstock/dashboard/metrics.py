@@ -45,7 +45,8 @@ def _by_sink(field: str) -> Callable[[Snapshot], Samples]:
         return (
             ({"pipeline": each.pipeline, "sink": each.sink}, float(getattr(each, field)))
             for each in snapshot.sinks
-            if getattr(each, field) is not None
+            # A latency of nothing would be a wrong zero.
+            if getattr(each, field) is not None and (each.results_minute or field not in ("p50", "p99"))
         )
 
     return read
@@ -78,13 +79,6 @@ def _row_seconds(snapshot: Snapshot) -> Samples:
         }
         for part, seconds in parts.items():
             yield {"pipeline": each.pipeline, "stage": each.name, "part": part}, seconds
-
-
-def _quantiles(snapshot: Snapshot) -> Samples:
-    for each in snapshot.sinks:
-        if each.results_minute:
-            for quantile, seconds in (("0.5", each.p50), ("0.99", each.p99)):
-                yield {"pipeline": each.pipeline, "sink": each.sink, "quantile": quantile}, seconds
 
 
 def _states(snapshot: Snapshot) -> Samples:
@@ -161,16 +155,22 @@ METRICS: tuple[Metric, ...] = (
         _by_sink("results_in_time"),
     ),
     Metric(
-        "penstock_latency_sum_seconds_total",
+        "penstock_latency_seconds_total",
         "counter",
         "Latency of all rows at a sink, added up: over penstock_results_total, the mean.",
         _by_sink("latency_seconds_sum"),
     ),
     Metric(
-        "penstock_latency_seconds",
+        "penstock_latency_p50_seconds",
         "gauge",
-        "Latency of the last minute's rows at a sink, from their arrival at the source.",
-        _quantiles,
+        "Latency that half of the last minute's rows at a sink did not exceed.",
+        _by_sink("p50"),
+    ),
+    Metric(
+        "penstock_latency_p99_seconds",
+        "gauge",
+        "Latency that 99% of the last minute's rows at a sink did not exceed.",
+        _by_sink("p99"),
     ),
     Metric("penstock_latency_target_seconds", "gauge", "The target of a sink.", _by_sink("target_seconds")),
     Metric(
