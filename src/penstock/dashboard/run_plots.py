@@ -60,7 +60,8 @@ def _latency(axes: Axes, name: str, spans: Sequence[SinkSpan]) -> None:
         axes.plot(
             times, known, color=TARGET, linewidth=1.2, linestyle="--", label="target", drawstyle="steps-pre"
         )
-    axes.set_ylim(bottom=0)
+    # Room above for the legend.
+    axes.set_ylim(0, 1.25 * max(max(span.p99, span.target_seconds or 0.0, 1e-3) for span in spans))
     axes.set_ylabel("s", rotation=0, labelpad=8)
     axes.legend(fontsize=8, frameon=False, loc="upper left", ncols=3)
     _time_axis(axes)
@@ -138,6 +139,7 @@ def use(record: RunRecord) -> bytes:
             waiting = [each.figures.rows_waiting if each else 0 for each in minutes]
             below.plot([_days(begin + 60) for begin in begins], waiting, ".-", color=colour)
         top.axhline(slots, color=TARGET, linewidth=1.2, linestyle="--")
+        below.set_ylim(0, 1.1 * max(1, *(each.figures.rows_waiting for each in record.minutes)))
         _time_axis(below)
         figure.legend(loc="outside lower center", fontsize=8, frameon=False, ncols=4)
 
