@@ -99,7 +99,7 @@ def _stages(stages: Iterable[Item], alerts: Mapping[str, Any]) -> Table:
             rows(stage["rows_waiting"]),
             rows(stage["arrival_rows_per_second"]),
             rows(stage["service_rows_per_second"]),
-            f"{bar(stage['utilisation'])} {stage['utilisation']:>4.0%}",
+            bar(stage["utilisation"], f"{stage['utilisation']:>4.0%}"),
             seconds(stage["queue_seconds"]),
             seconds(stage["schedule_seconds"]),
             seconds(stage["compute_seconds"]),
@@ -120,7 +120,7 @@ def _tenants(tenants: Iterable[Item], slots: int) -> Table:
             seconds(each["target_seconds"]) or "none",
             Text(share(each["in_time"]) if known else "", style),
             rows(each["results_minute"]),
-            f"{bar(each['slots_busy'] / slots)} {each['slots_busy']:.2f}",
+            bar(each["slots_busy"] / slots, f"{each['slots_busy']:.2f}"),
         )
     return table
 
@@ -187,14 +187,14 @@ def share(value: float) -> str:
     return "100%" if value >= 1 else f"{int(value * 1000) / 10:.1f}%"
 
 
-def bar(part: float, width: int = 8) -> str:
-    """A part of a whole.
+def bar(part: float, text: str, width: int = 8) -> Text:
+    """A part of a whole, and what it is in words.
 
-    >>> bar(0.5, 4)
-    '██░░'
+    >>> bar(0.5, "half", width=4).plain
+    '━━━━ half'
     """
     full = round(min(max(part, 0.0), 1.0) * width)
-    return "█" * full + "░" * (width - full)
+    return Text.assemble(("━" * full, "blue"), ("━" * (width - full), "bright_black"), f" {text}")
 
 
 def sparkline(values: Iterable[float]) -> str:
