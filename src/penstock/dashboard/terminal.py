@@ -191,10 +191,10 @@ def bar(part: float, text: str, width: int = 8) -> Text:
     """A part of a whole, and what it is in words.
 
     >>> bar(0.5, "half", width=4).plain
-    '━━━━ half'
+    '━━── half'
     """
     full = round(min(max(part, 0.0), 1.0) * width)
-    return Text.assemble(("━" * full, "blue"), ("━" * (width - full), "bright_black"), f" {text}")
+    return Text.assemble(("━" * full, "blue"), ("─" * (width - full), "bright_black"), f" {text}")
 
 
 def sparkline(values: Iterable[float]) -> str:
