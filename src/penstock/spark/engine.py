@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Self
 from penstock.errors import PenstockError
 from penstock.measure.changes import Change
 from penstock.measure.congestion import Congestion
-from penstock.measure.slot_figures import SlotFigures, SlotMeasuring
 from penstock.measure.profiles import StageProfile
+from penstock.measure.slot_figures import SlotFigures, SlotMeasuring
 from penstock.measure.turns import TurnRecord
 from penstock.pipeline.checks import FloorTable
 from penstock.pipeline.endpoints import SinkSpec
@@ -32,8 +32,8 @@ from penstock.scheduling.decisions import Decision
 from penstock.scheduling.policies import BatchIt, Policy
 from penstock.scheduling.scheduler import CutCount, Scheduler
 from penstock.spark.adopted import AdoptedQuery, adopted_pipeline
-from penstock.spark.checkpoint import StateStore
 from penstock.spark.change_log import ChangeLog
+from penstock.spark.checkpoint import StateStore
 from penstock.spark.cluster.pool import first_slots, is_local
 from penstock.spark.dispatcher import Dispatcher
 from penstock.spark.elastic import Elastic, ElasticSettings, check_elastic

@@ -13,8 +13,8 @@ from penstock.spark.planning import Planner
 from penstock.spark.promise_watch import PromiseWatch
 from penstock.spark.query import queries_alive
 from penstock.spark.running import RunningPipeline
-from penstock.spark.slot_control import SlotControl
 from penstock.spark.sink_spans import SinkSpans
+from penstock.spark.slot_control import SlotControl
 from penstock.spark.surroundings import Surroundings
 from penstock.spark.turn_lines import TurnLines
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Literal
 
 from penstock.measure.slot_figures import SlotMeasuring
 from penstock.measure.turns import TurnRecord
-from penstock.spark.checkpoint import StateStore
 from penstock.spark.change_log import ChangeLog
+from penstock.spark.checkpoint import StateStore
 from penstock.spark.dispatcher import Dispatcher
 from penstock.spark.profiles import Profiles
 
