@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from tests.pipeline.fakes import FakeSink, FakeSource, same
@@ -45,13 +45,13 @@ def pipelines() -> list[Pipeline]:
 class FakeEngine:
     """Stages take turns of random lengths on two slots, by a clock that the test moves."""
 
-    def __init__(self, state: Path, now: float = BEGIN):
+    def __init__(self, state: Path, now: float = BEGIN, declared: Sequence[Pipeline] = ()):
         self.state = state
         self.now = now
         self.slots = 2
         self.policy = Llf()
         self.scheduler_seconds = 0.0
-        self._declared = {each.name: each for each in pipelines()}
+        self._declared = {each.name: each for each in declared or pipelines()}
         self.graphs: dict[str, StageGraph] = {name: cut(each) for name, each in self._declared.items()}
         self.pipelines = dict.fromkeys(self.graphs, "running")
         names = [stage.name for graph in self.graphs.values() for stage in graph.stages]

@@ -39,7 +39,8 @@ class Stillness:
 def _seen(
     stage: StageNow, now: float, moved_at: float, states: Mapping[str, str], engine: Watched
 ) -> StageSeen:
-    profile = engine.profile(stage.name)
+    # The first turn since the start is cold, whatever an earlier run has learned.
+    profile = engine.profile(stage.name) if stage.turns else None
     still = now - moved_at
     return StageSeen(
         name=stage.name,

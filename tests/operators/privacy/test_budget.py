@@ -178,3 +178,11 @@ def test_a_turn_that_dies_between_charge_and_release_goes_on_with_whoever_paid(b
     assert answers(budget, question, {60: ["ann", "bob"]}, dies) == {60: (None,)}
     answers(budget, question, {120: ["ann", "eve"]}, sums)
     assert summed[1:] == [{120: {"eve"}}]
+
+
+def test_what_is_spent_of_a_product_is_that_of_the_subject_that_spent_most(budget: Budget) -> None:
+    assert budget.share_spent("flow") == 0.0
+    budget.charge("r1", "flow", ["ann", "bob"], 0.3)
+    budget.charge("r2", "flow", ["bob"], 0.45)
+    budget.charge("r3", "heat", ["ann"], 1.0)
+    assert budget.share_spent("flow") == 0.75
