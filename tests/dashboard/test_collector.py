@@ -123,6 +123,20 @@ def test_a_stage_that_is_paused_or_held_by_the_scheduler_is_not_stuck(
         assert alerts(collector, engine) == []
 
 
+def test_a_pipeline_that_goes_on_after_a_pause_is_not_stuck_at_once(
+    collector: Collector, engine: FakeEngine
+) -> None:
+    engine.advance(5)
+    engine.pause("heat")
+    engine.meters["heat.warm"].queue_changed(700, engine.now, arrived=700)
+    for _ in range(10):
+        engine.now += 3.0
+        collector.look(engine.now)
+    engine.resume("heat")
+    engine.now += 1.0
+    assert alerts(collector, engine) == []
+
+
 def test_a_failed_pipeline_is_an_alert_at_once(collector: Collector, engine: FakeEngine) -> None:
     engine.pipelines["usage"] = "failed"
     engine.errors["usage"] = ValueError("operator 'clean' raised")

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from penstock.dashboard.snapshot import StageNow
 from penstock.dashboard.watched import Watched
 from penstock.measure.alerts import STUCK_SECONDS, StageSeen
+from penstock.measure.profiles import Profiler
 from penstock.scheduling.decisions import Hold
 from penstock.scheduling.policies import BatchIt
 
@@ -28,19 +29,19 @@ class Stillness:
         moved, found = {}, []
         for stage in stages:
             turns, at = self._moved.get(stage.name, (-1, now))
-            if turns != stage.turns or not stage.rows_waiting or stage.turn_since is not None:
+            may_run = states.get(stage.pipeline) == "running" and stage.has_room
+            moves = turns != stage.turns or not stage.rows_waiting or stage.turn_since is not None
+            if moves or not may_run:
                 at = now
             moved[stage.name] = stage.turns, at
-            found.append(_seen(stage, now, at, states, engine))
+            found.append(_seen(stage, now, at, may_run, engine))
         self._moved = moved
         return found
 
 
-def _seen(
-    stage: StageNow, now: float, moved_at: float, states: Mapping[str, str], engine: Watched
-) -> StageSeen:
-    # The first turn since the start is cold, whatever an earlier run has learned.
-    profile = engine.profile(stage.name) if stage.turns else None
+def _seen(stage: StageNow, now: float, moved_at: float, may_run: bool, engine: Watched) -> StageSeen:
+    # The first turns since the start are cold, whatever an earlier run has learned.
+    profile = engine.profile(stage.name) if stage.turns >= Profiler.TRUSTED_TURNS else None
     still = now - moved_at
     return StageSeen(
         name=stage.name,
@@ -48,7 +49,7 @@ def _seen(
         still_seconds=still,
         turn_seconds=None if stage.turn_since is None else max(now - stage.turn_since, 0.0),
         usual_seconds=None if profile is None else profile.mean_seconds,
-        may_run=states.get(stage.pipeline) == "running" and stage.has_room,
+        may_run=may_run,
         waits_on_purpose=still > STUCK_SECONDS and _on_purpose(stage, still, engine),
     )
 

@@ -6,6 +6,7 @@ import json
 import logging
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from types import TracebackType
@@ -20,6 +21,8 @@ from penstock.dashboard.watched import Watched
 log = logging.getLogger("penstock")
 
 WATCHED_SECONDS = 1.0
+KEPT_FRAMES = 5
+"""A viewer that is slower than so many looks gets everything anew."""
 UNWATCHED_SECONDS = 3.0
 """So often it looks while nobody does: alerts must be told, and a page shows what was."""
 
@@ -38,7 +41,7 @@ class Watch:
         self._viewers = 0
         self._closed = False
         self._sequence = 0
-        self._frame = b""
+        self._frames: deque[tuple[int, bytes]] = deque(maxlen=KEPT_FRAMES)
         self._sent: Mapping[str, Any] = {}
         self._look()
         self._thread = threading.Thread(target=self._run, name="penstock-watch", daemon=True)
@@ -78,20 +81,22 @@ class Watch:
             seen, whole = self._whole()
             yield whole
             while not self._closed:
-                now, frame = self._next_frame(seen, patience_seconds)
-                if now not in (seen, seen + 1) or (now != seen and not frame):
-                    # Too slow for the frames between, or they were not made.
-                    now, frame = self._whole()
-                seen = now
+                if not self._wait_for_look(seen, patience_seconds):
+                    yield b""
+                    continue
+                frame = next((frame for number, frame in tuple(self._frames) if number == seen + 1), b"")
+                # Too slow for the frames that are kept, or none was made while nobody looked.
+                seen, frame = (seen + 1, frame) if frame else self._whole()
                 yield frame
         finally:
             with self._changed:
                 self._viewers -= 1
 
-    def _next_frame(self, seen: int, patience_seconds: float) -> tuple[int, bytes]:
+    def _wait_for_look(self, seen: int, patience_seconds: float) -> bool:
+        """Whether there was one after that."""
         with self._changed:
             self._changed.wait_for(lambda: self._sequence != seen or self._closed, patience_seconds)
-            return self._sequence, self._frame if self._sequence != seen else b""
+            return self._sequence != seen
 
     def whole(self, *, history: bool = True) -> bytes:
         """The state as JSON, with the last minutes."""
@@ -121,8 +126,8 @@ class Watch:
                 self._sent = state
                 frame = _encoded(self._message(self._sequence + 1, change) | news_json(news))
             with self._changed:
-                self._frame = frame
                 self._sequence += 1
+                self._frames.append((self._sequence, frame))
                 self._changed.notify_all()
         _log_alerts(news)
 

@@ -128,7 +128,7 @@ def _stuck(stage: StageSeen, free_slots: int, now: float) -> Alert | None:
         limit = FIRST_TURN_SECONDS if usual is None else max(STUCK_SECONDS, STUCK_TIMES * usual)
         if stage.turn_seconds <= limit:
             return None
-        known = "it is its first" if usual is None else f"its turns take {usual:.2g} s"
+        known = "what its turns take is not known yet" if usual is None else f"its turns take {usual:.2g} s"
         told = f"a turn runs for {stage.turn_seconds:.0f} s; {known}"
     elif stage.rows_waiting and stage.may_run and free_slots > 0 and not stage.waits_on_purpose:
         if stage.still_seconds <= STUCK_SECONDS:
