@@ -9,6 +9,7 @@ from penstock.errors import PenstockError
 from penstock.measure.held_back import what_held_back
 from penstock.measure.minutes import StageMinute
 from penstock.measure.profiles import StageProfile
+from penstock.pipeline.latency import format_seconds
 from penstock.scheduling.decisions import Grant
 
 SHOWN = 12
@@ -44,7 +45,11 @@ def _cost(profile: StageProfile | None) -> str:
     if profile is None or not profile.trusted:
         return "What its turns cost is not known yet."
     return (
-        f"A turn costs {1e3 * profile.fixed_seconds:.3g} ms and {1e6 * profile.row_seconds:.3g} µs for each "
+        f"A turn costs {_rounded(profile.fixed_seconds)} and {1e6 * profile.row_seconds:,.3g} µs for each "
         f"row; the largest of late had {profile.most_rows:,} rows. "
         f"It puts out {profile.selectivity:.3g} rows for each that it takes."
     )
+
+
+def _rounded(seconds: float) -> str:
+    return format_seconds(float(f"{seconds:.3g}"))

@@ -27,7 +27,8 @@ let due = false;
 function draw() {
   due = false;
   if (!store.at) return;
-  const span = Number($("span").value);
+  // Of an engine that is younger than that, what there is.
+  const span = Math.min(Number($("span").value), Math.max(60, store.at - store.state.engine.started_at));
   drawFacts($("facts"), store);
   drawAlerts($("alerts"), store);
   drawGraphs($("graphs"), store, actions);

@@ -145,14 +145,13 @@ function curve(pen, points, x, y, colour, width, alpha) {
 // --- turns: who ran when, on which slot
 
 let turnsShown = [];
-const TURN_SECONDS = { 60: 20, 300: 60, 600: 120 };
 
 export function drawTurns(canvas, legend, store, span) {
   const slots = store.state.engine?.slots ?? 1, colour = colours();
   canvas.style.height = `${Math.max(70, Math.min(34, 260 / slots) * slots + 24)}px`;
   const sheet = paper(canvas);
   if (!sheet) return;
-  const { pen, width, height } = sheet, left = 46, foot = 19, end = store.at, begin = end - (TURN_SECONDS[span] ?? 60);
+  const { pen, width, height } = sheet, left = 46, foot = 19, end = store.at, begin = end - Math.max(20, Math.round(span / 5));
   const lane = (height - foot - 4) / slots;
   timeAxis(sheet, left, begin, end, colour);
   pen.fillStyle = colour.dim;
