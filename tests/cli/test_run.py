@@ -82,16 +82,22 @@ def test_until_idle_plays_the_trace_and_ends(
 
 @pytest.mark.spark
 @pytest.mark.slow
-def test_control_c_lets_running_turns_end_and_fails_no_pipeline(start: Start, tmp_path: Path) -> None:
-    process = start(loop=True)
+def test_it_is_watched_while_it_runs_and_control_c_lets_turns_end_and_fails_no_pipeline(
+    start: Start, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    process = start("--dashboard", "0", loop=True)
     assert process.stdout is not None
     while not ids(tmp_path):
         assert process.poll() is None, process.stdout.read()
         time.sleep(0.05)
+    assert main(["top", "--state", str(tmp_path / "state"), "--once"]) == 0
+    assert "copy.twice" in capsys.readouterr().out
     # To the group, as a terminal does it: the JVM gets it too.
     os.killpg(process.pid, signal.SIGINT)
     shown = process.stdout.read()
     assert process.wait(60) == 0, shown
+    assert "live page: http://127.0.0.1:" in shown
+    assert not (tmp_path / "state/dashboard.json").exists()
     assert "stopping: turns that run end first" in shown
     assert "Traceback" not in shown
     assert not (tmp_path / "state/copy/failed.json").exists()
@@ -134,6 +140,13 @@ def test_a_rule_of_consumption_that_does_not_exist_is_told_before_spark_starts(
     shown = capsys.readouterr()
     assert "'some'" in shown.err
     assert shown.out == ""
+
+
+@pytest.mark.parametrize("port", ["65536", "-1", "some"])
+def test_a_port_must_be_one(port: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["run", "flow.py", f"--dashboard={port}"])
+    assert f"must be a port from 0 to 65535, got {port}" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("slots", ["0", "-1", "two"])
