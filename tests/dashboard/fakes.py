@@ -48,7 +48,7 @@ class FakeEngine:
     def __init__(self, state: Path, now: float = BEGIN, declared: Sequence[Pipeline] = ()):
         self.state = state
         self.now = now
-        self.slots = 2
+        self.pool_slots = 2
         self.policy = Llf()
         self.scheduler_seconds = 0.0
         self._declared = {each.name: each for each in declared or pipelines()}

@@ -37,8 +37,8 @@ from penstock.measure.changes import Change
 from penstock.measure.congestion import congestion_of
 from penstock.measure.stage_meter import StageFigures
 from penstock.measure.turns import TurnRecord
-from penstock.spark.reports import SinkReport, StageReport, first_stages
-from penstock.stages.stage import StageGraph
+from penstock.spark.reports import SinkReport, StageReport
+from penstock.stages.stage import StageGraph, first_stages
 
 SLOW_SECONDS = 30.0
 """Disks and budgets are looked at no more often."""
@@ -89,7 +89,7 @@ class Collector:
         busy = _busy(stages, owners)
         snapshot = Snapshot(
             at=now,
-            slots=self.engine.slots,
+            slots=self.engine.pool_slots,
             policy=str(self.engine.policy),
             pipelines=self._pipelines(graphs, states, owners, reports),
             stages=stages,
@@ -154,7 +154,7 @@ class Collector:
             figures[report.pipeline][report.stage] = report.figures
         found = []
         for name, graph in graphs.items():
-            load = congestion_of(figures[name], self.engine.slots, first_stages(graph))
+            load = congestion_of(figures[name], self.engine.pool_slots, first_stages(graph))
             found.append(
                 PipelineNow(
                     name=name,
@@ -205,7 +205,9 @@ class Collector:
         taken = sum(stage.slots for stage in stages if stage.turn_since is not None)
         return [
             *failed_pipelines(failures, now),
-            *stuck_stages(self._still.look(now, stages, states, self.engine), self.engine.slots - taken, now),
+            *stuck_stages(
+                self._still.look(now, stages, states, self.engine), self.engine.pool_slots - taken, now
+            ),
             *missed_targets(seen, now),
             *spent_budgets(self._budgets, now),
             *full_disks(self._disks, now),
@@ -238,7 +240,7 @@ def _stage(report: StageReport, graph: StageGraph) -> StageNow:
         operators=steps(declared),
         kind=report.kind,
         target_seconds=declared.latency_seconds,
-        slots=declared.parallelism,
+        slots=report.slots,
         rows_waiting=figures.rows_waiting,
         arrival_rows_per_second=figures.arrival_rows_per_second,
         service_rows_per_second=figures.service_rows_per_second,

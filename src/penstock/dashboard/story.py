@@ -19,7 +19,7 @@ def story(engine: Watched, stage: str, now: float) -> dict[str, Any]:
     """As JSON: sentences, and the last decisions, newest first."""
     reports = engine.stages()
     minutes = {
-        each.stage: StageMinute(now - each.figures.seconds, each.stage, engine.slots, each.figures)
+        each.stage: StageMinute(now - each.figures.seconds, each.stage, engine.pool_slots, each.figures)
         for each in reports
     }
     if stage not in minutes:

@@ -174,7 +174,7 @@ class Engine:
         """Who plans the sizes of batches, if somebody does."""
         self._pipelines: dict[str, RunningPipeline] = {}
         self._closed = False
-        self._rescaler = Rescaler(KeptLines(self.state, "slots"), self._dispatcher)
+        self._rescaler = Rescaler(KeptLines(self.state, "slots"), self._dispatcher, self._around.changes)
         self._slot_control = SlotControl(slot_control, self._rescaler, self._dispatcher)
         self._house = Housekeeping(self._around, self.planner, self._slot_control, lambda: self._all)
         if self.pool is not None:
@@ -280,8 +280,8 @@ class Engine:
         return {name: running.graph for name, running in self._pipelines.items()}
 
     @property
-    def slots(self) -> int:
-        """Those of the pool."""
+    def pool_slots(self) -> int:
+        """How many slots the pool has now."""
         return self._dispatcher.slots
 
     @property

@@ -43,6 +43,8 @@ class StageReport:
     dead_rows: int
     turn_since: float | None = None
     """When the turn was granted that it is in."""
+    slots: int = 1
+    """That a turn of it takes."""
     slot_seconds: float = 0.0
     """Slot time that its turns took since the start."""
     has_room: bool = True
@@ -120,6 +122,7 @@ def stage_reports(pipelines: Iterable[RunningPipeline], now: float) -> list[Stag
             stage.books.late_rows,
             stage.books.dead_rows,
             stage.books.turn_since,
+            stage.slots,
             stage.books.slot_seconds,
             stage.has_room,
         )

@@ -9,6 +9,7 @@ from typing import Any
 
 from penstock.errors import PenstockError
 from penstock.plan.slot_changes import SlotChange, SlotLine
+from penstock.spark.change_log import ChangeLog
 from penstock.spark.compile import RunningStage
 from penstock.spark.dispatcher import Dispatcher
 from penstock.spark.kept_lines import KeptLines
@@ -22,8 +23,9 @@ ASKED_FOR = "asked for"
 class Rescaler:
     """Changes slots, one stage after the other; every method may be called from any thread."""
 
-    def __init__(self, kept: KeptLines, dispatcher: Dispatcher):
+    def __init__(self, kept: KeptLines, dispatcher: Dispatcher, changes: ChangeLog):
         self._kept = kept
+        self._changes = changes
         self._dispatcher = dispatcher
         self._changing = threading.Lock()
 
@@ -58,6 +60,7 @@ class Rescaler:
         change = SlotChange(self._dispatcher.clock(), stage.name, before, slots, reason, way, pause)
         self.keep(change)
         log.info("%s", change.line())
+        self._changes.tell("slots", stage.name, f"{before} to {slots}", reason)
         return change
 
     def _check(self, name: str, slots: object) -> None:
