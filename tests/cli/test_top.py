@@ -33,6 +33,17 @@ def test_it_finds_the_engine_of_a_state_directory_and_shows_it(
         assert name in shown
 
 
+def test_a_narrow_terminal_shows_every_stage_in_fewer_columns(
+    page: Dashboard, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    assert main(["top", "--url", page.address, "--once"]) == 0
+    shown = capsys.readouterr().out
+    assert "row stays" in shown
+    assert "heat.per second" in shown
+    assert "…" not in shown
+
+
 def test_it_goes_by_an_address_too(page: Dashboard, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["top", "--url", page.address, "--once"]) == 0
     assert "heat.alarms" in capsys.readouterr().out

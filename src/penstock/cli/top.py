@@ -45,12 +45,12 @@ def run(args: argparse.Namespace) -> int:
     console, screen = Console(), Screen()
     told = client.state()
     if args.once or not console.is_terminal:
-        console.print(screen.draw(told))
+        console.print(screen.draw(told, console.width))
         return 0
     with ended_by_signals(), _keys() as rest, Live(console=console, screen=True, auto_refresh=False) as live:
         try:
             while True:
-                live.update(screen.draw(told), refresh=True)
+                live.update(screen.draw(told, console.width), refresh=True)
                 if rest(EVERY_SECONDS):
                     return 0
                 told = client.state()

@@ -18,6 +18,8 @@ Item = Mapping[str, Any]
 STYLES = {"ok": "green", "warn": "yellow", "bad": "bold red", "none": "dim"}
 BARS = "▁▂▃▄▅▆▇█"
 KEPT = 24
+NARROW = 115
+"""Columns of a terminal under which the times of a row are shown as one."""
 
 
 class Screen:
@@ -26,7 +28,7 @@ class Screen:
     def __init__(self) -> None:
         self._p99: dict[str, deque[float]] = {}
 
-    def draw(self, told: Mapping[str, Any]) -> RenderableType:
+    def draw(self, told: Mapping[str, Any], width: int = NARROW) -> RenderableType:
         """All of it, what needs looking at first."""
         state = told["state"]
         for name, sink in state["sinks"].items():
@@ -35,13 +37,14 @@ class Screen:
         return Group(
             _heading(told["at"], state),
             *_alerts(told["at"], state["alerts"].values()),
-            self._sinks(state["sinks"].values()),
-            _stages(state["stages"].values(), state["alerts"]),
+            self._sinks(state["sinks"].values(), narrow=width < NARROW),
+            _stages(state["stages"].values(), state["alerts"], narrow=width < NARROW),
             _tenants(state["tenants"].values(), state["engine"]["slots"]),
         )
 
-    def _sinks(self, sinks: Iterable[Item]) -> Table:
-        table = _table("sink", "target", "p50", "p99", "in time", "results/min", f"p99 of {KEPT} looks")
+    def _sinks(self, sinks: Iterable[Item], narrow: bool) -> Table:
+        went = () if narrow else (f"p99 of {KEPT} looks",)
+        table = _table("sink", "target", "p50", "p99", "in time", "results/min", *went)
         for sink in sorted(sinks, key=lambda each: each["in_time"]):
             status = _sink_status(sink)
             known = bool(sink["results_minute"])
@@ -52,7 +55,7 @@ class Screen:
                 Text(seconds(sink["p99"]) if known else "", STYLES[status]),
                 Text(share(sink["in_time"]) if status != "none" else "", STYLES[status]),
                 rows(sink["results_minute"]),
-                Text(sparkline(self._p99[sink["name"]]), "blue"),
+                *(Text(sparkline(self._p99[sink["name"]]), "blue") for _ in went),
             )
         return table
 
@@ -86,10 +89,10 @@ def _alerts(at: float, alerts: Iterable[Item]) -> list[Text]:
     ]
 
 
-def _stages(stages: Iterable[Item], alerts: Mapping[str, Any]) -> Table:
-    table = _table(
-        "stage", "waiting", "come/s", "taken/s", "busy", "T_Q", "T_S", "T_C", "target", "turns", "dead"
-    )
+def _stages(stages: Iterable[Item], alerts: Mapping[str, Any], narrow: bool) -> Table:
+    rates = () if narrow else ("come/s", "taken/s")
+    times = ("row stays",) if narrow else ("T_Q", "T_S", "T_C")
+    table = _table("stage", "waiting", *rates, "busy", *times, "target", "turns", "dead")
     for stage in stages:
         stuck = f"stuck {stage['name']}" in alerts
         style = STYLES["bad"] if stuck else STYLES[_stage_status(stage)]
@@ -97,17 +100,18 @@ def _stages(stages: Iterable[Item], alerts: Mapping[str, Any]) -> Table:
         table.add_row(
             Text(running + stage["name"] + (" stuck" if stuck else ""), style if style != "dim" else ""),
             rows(stage["rows_waiting"]),
-            rows(stage["arrival_rows_per_second"]),
-            rows(stage["service_rows_per_second"]),
-            bar(stage["utilisation"], f"{stage['utilisation']:>4.0%}"),
-            seconds(stage["queue_seconds"]),
-            seconds(stage["schedule_seconds"]),
-            seconds(stage["compute_seconds"]),
+            *([] if narrow else [rows(stage[f"{kind}_rows_per_second"]) for kind in ("arrival", "service")]),
+            bar(stage["utilisation"], f"{stage['utilisation']:>4.0%}", width=4 if narrow else 8),
+            *map(seconds, [sum(_times(stage))] if narrow else _times(stage)),
             seconds(stage["target_seconds"]) or "none",
             rows(stage["turns"]),
             rows(stage["dead_rows"] + stage["late_rows"]),
         )
     return table
+
+
+def _times(stage: Item) -> list[float]:
+    return [stage["queue_seconds"], stage["schedule_seconds"], stage["compute_seconds"]]
 
 
 def _tenants(tenants: Iterable[Item], slots: int) -> Table:
@@ -145,7 +149,7 @@ def _status(in_time: float) -> str:
 
 def _stage_status(stage: Item) -> str:
     """By how long a row stays there, against its target."""
-    stay = stage["queue_seconds"] + stage["schedule_seconds"] + stage["compute_seconds"]
+    stay = sum(_times(stage))
     if stage["target_seconds"] is None or not stay:
         return "none"
     return (
