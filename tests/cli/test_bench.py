@@ -45,8 +45,8 @@ def test_its_help_lists_them_too(capsys: pytest.CaptureFixture[str]) -> None:
 def test_an_unknown_bench_is_one_message_and_exit_code_2(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["bench", "speed"]) == 2
     assert capsys.readouterr().err == (
-        "penstock: a bench must be one of turns, share, crash, riot, tenants, batching, connect, scaling, watch, "
-        "got 'speed': nothing was measured\n"
+        "penstock: a bench must be one of turns, share, crash, riot, tenants, batching, connect, scaling, "
+        "watch, got 'speed': nothing was measured\n"
     )
 
 

@@ -280,11 +280,6 @@ class Engine:
         return {name: running.graph for name, running in self._pipelines.items()}
 
     @property
-    def pool_slots(self) -> int:
-        """How many slots the pool has now."""
-        return self._dispatcher.slots
-
-    @property
     def policy(self) -> Policy:
         """By which turns are granted now."""
         return self._dispatcher.policy
