@@ -17,6 +17,8 @@ CHECKS: tuple[tuple[str, tuple[str, ...]], ...] = (
 )
 
 KAFKA = "--kafka"
+# Most tests wait more than they compute: two processes, each with a Spark session of its own.
+IN_TWO = ("-n", "2", "--dist", "loadfile")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -33,7 +35,7 @@ def run(args: argparse.Namespace) -> int:
     root = _clone()
     if KAFKA in args.pytest_arguments:
         _install_kafka()
-    tests = ("tests: pytest", ("pytest", *args.pytest_arguments))
+    tests = ("tests: pytest", ("pytest", *(args.pytest_arguments or IN_TWO)))
     steps = [tests] if args.pytest_arguments else [*CHECKS, tests]
     _require(arguments[0] for _, arguments in steps)
     failed = [heading for heading, arguments in steps if not _passes(heading, arguments, root)]
