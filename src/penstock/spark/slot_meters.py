@@ -26,10 +26,11 @@ class SlotMeters:
         self._lock = threading.Lock()
         self._measuring = measuring
         self._outputs = {stage.name: stage.output for stage in graph.stages}
-        self._native = frozenset(stage.name for stage in graph.stages if stage.native is not None)
+        self._native = {stage.name: stage.inputs[0] for stage in graph.stages if stage.native is not None}
         self._outside = {name: queue.consumers for name, queue in graph.queues.items() if not queue.producers}
+        self._outside |= {source: (stage,) for stage, source in self._native.items()}
         readers = {name: len(queue.consumers) for name, queue in graph.queues.items()}
-        readers |= {_source_of(name): 1 for name in self._native}
+        readers |= dict.fromkeys(self._native.values(), 1)
         self._stages = {stage.name: StageSlotMeter(now, measuring) for stage in graph.stages}
         self._lineage = Lineage(InputMeter(now, measuring.every_inputs), readers)
         self._outside_rows = 0
@@ -62,13 +63,13 @@ class SlotMeters:
             if each.segment is not None
         ]
         with self._lock:
-            if stage in self._native:
-                taken = [(self._read_by_spark(stage, took, batch), True)] if took.rows else []
+            if stage in self._native and took.rows and not taken:
+                taken = [(self._read_by_spark(stage, took, batch), True)]
             self._lineage.passed(stage, taken, made, at)
 
     def _read_by_spark(self, stage: str, took: TurnInput, batch: int) -> Origin:
         """What Spark reads from its own source is an input when it is taken: nobody saw it come."""
-        origin = Origin(_source_of(stage), stage, batch)
+        origin = Origin(self._native[stage], stage, batch)
         self._outside_rows += took.rows
         for portion in took.portions:
             self._stages[stage].arrived(portion.came, portion.rows)
@@ -116,8 +117,3 @@ class SlotMeters:
             fixed_seconds=profile.fixed_seconds,
             row_seconds=profile.row_seconds * stage.slots,
         )
-
-
-def _source_of(stage: str) -> str:
-    """Stands for the queue of a stage that has none."""
-    return f"{stage} source"
