@@ -51,3 +51,14 @@ def test_intervals_without_length_are_refused() -> None:
         "slots must be measured over intervals of some length and every 1 or more rows and inputs, "
         "got 0.0 s, 1 and 1: nothing would be known"
     )
+
+
+def test_the_spread_of_long_rows_is_not_taken_for_the_fixed_cost_of_turns() -> None:
+    meter = StageSlotMeter(0.0, SlotMeasuring(10.0))
+    # Two rounds each, of 0.4 s on average, and 0.1 s for the turn.
+    for seconds in (0.3, 0.5, 0.7, 0.9, 1.1, 1.9):
+        meter.ended(turn(7, seconds, slots=4))
+    figures = meter.look(10.0, 4, 6, 6).with_costs(fixed_seconds=0.8)
+    assert figures.fixed_seconds == pytest.approx(0.3)
+    assert figures.row_seconds == pytest.approx((0.9 - 0.3) / 2)
+    assert meter.look(20.0, 4, 0, 0).with_costs(fixed_seconds=0.1).row_seconds == pytest.approx(0.4)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import inf
 
 from penstock.errors import PenstockError
 from penstock.measure.inputs import InputFigures
@@ -51,6 +52,22 @@ class StageSlotFigures:
     """c0 of a turn."""
     row_seconds: float = 0.0
     """c1: slot seconds for a row."""
+    turn_seconds: float = 0.0
+    """Of a turn with rows, on average."""
+    turn_rounds: float = 0.0
+    """Rows of the slot that has most of a turn, on average."""
+    shortest_seconds: float = 0.0
+    """Of the turns of late."""
+
+    def with_costs(self, fixed_seconds: float) -> StageSlotFigures:
+        """With c0 and c1, given c0 as it was learned from turns of different sizes.
+
+        Where rows take long and turns are of about one size, their spread would all be taken for c0; but no turn
+        is shorter than that. The rest of the mean turn is its rows'.
+        """
+        fixed = min(fixed_seconds, self.shortest_seconds)
+        row = (self.turn_seconds - fixed) / self.turn_rounds if self.turn_rounds > 0.0 else 0.0
+        return replace(self, fixed_seconds=fixed, row_seconds=max(row, 0.0))
 
     @property
     def known(self) -> bool:
@@ -80,7 +97,10 @@ class StageSlotMeter:
         )
         self._started_at = self._last_segment = started_at
         self._sojourns, self._gaps = Spread(), Spread()
-        self._smooth = {name: measuring.smoothing() for name in ("sojourn", "turns", "gap")}
+        self._turns, self._rounds = Spread(), Spread()
+        self._shortest = self._shortest_before = inf
+        figures = ("sojourn", "turns", "gap", "turn", "rounds")
+        self._smooth = {name: measuring.smoothing() for name in figures}
         self._figures = StageSlotFigures(StageMoments(), 1)
 
     def arrived(self, at: float, rows: int) -> None:
@@ -99,6 +119,9 @@ class StageSlotMeter:
         self._moments.served(record.turn_seconds * busy, record.rows_in)
         seconds = record.queue_seconds + record.schedule_seconds + record.compute_seconds
         self._sojourns.add(seconds, record.rows_in)
+        self._turns.add(record.turn_seconds)
+        self._rounds.add(-(-record.rows_in // record.slots))
+        self._shortest = min(self._shortest, record.turn_seconds)
 
     def look(self, now: float, slots: int, turns: int, inputs_done: int) -> StageSlotFigures:
         """What the interval that ends now tells; where it tells nothing of a figure, that stays as it was."""
@@ -111,16 +134,23 @@ class StageSlotMeter:
         if gaps.count > 1:
             gap = self._smooth["gap"].smooth(gaps.mean)
         self._sojourns, self._gaps = Spread(), Spread()
-        self._figures = StageSlotFigures(self._moments.look(now), slots, sojourn, per_input, gap)
+        made = StageSlotFigures(self._moments.look(now), slots, sojourn, per_input, gap)
+        self._figures = self._with_turns(made)
         return self._figures
+
+    def _with_turns(self, made: StageSlotFigures) -> StageSlotFigures:
+        last, turns, rounds = self._figures, self._turns, self._rounds
+        if not turns.count:
+            seconds, mean, shortest = last.turn_seconds, last.turn_rounds, last.shortest_seconds
+        else:
+            seconds = self._smooth["turn"].smooth(turns.mean)
+            mean = self._smooth["rounds"].smooth(rounds.mean)
+            shortest = min(self._shortest, self._shortest_before)
+            self._shortest, self._shortest_before = inf, self._shortest
+        self._turns, self._rounds = Spread(), Spread()
+        return replace(made, turn_seconds=seconds, turn_rounds=mean, shortest_seconds=shortest)
 
     def slots_changed(self) -> None:
         """What a row stayed before tells nothing of now."""
         self._sojourns, self._smooth["sojourn"] = Spread(), self._measuring.smoothing()
-        self._figures = StageSlotFigures(
-            self._figures.moments,
-            self._figures.slots,
-            0.0,
-            self._figures.turns_per_input,
-            self._figures.segment_seconds,
-        )
+        self._figures = replace(self._figures, sojourn_seconds=0.0)

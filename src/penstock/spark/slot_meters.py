@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from penstock.measure.inputs import InputMeter
@@ -110,10 +109,4 @@ class SlotMeters:
     def _of(self, stage: RunningStage, now: float, turns: int, inputs_done: int) -> StageSlotFigures:
         figures = self._stages[stage.name].look(now, stage.slots, turns, inputs_done)
         profile = stage.place.profiles.of(stage.name)
-        if profile is None:
-            return figures
-        return replace(
-            figures,
-            fixed_seconds=profile.fixed_seconds,
-            row_seconds=profile.row_seconds * stage.slots,
-        )
+        return figures if profile is None else figures.with_costs(profile.fixed_seconds)
