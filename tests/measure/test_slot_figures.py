@@ -62,3 +62,9 @@ def test_the_spread_of_long_rows_is_not_taken_for_the_fixed_cost_of_turns() -> N
     assert figures.fixed_seconds == pytest.approx(0.3)
     assert figures.row_seconds == pytest.approx((0.9 - 0.3) / 2)
     assert meter.look(20.0, 4, 0, 0).with_costs(fixed_seconds=0.1).row_seconds == pytest.approx(0.4)
+
+
+def test_turns_count_to_the_inputs_that_are_done_in_a_later_interval() -> None:
+    meter = StageSlotMeter(0.0, SlotMeasuring(10.0))
+    assert meter.look(10.0, 1, turns=6, inputs_done=0).turns_per_input == 0.0
+    assert meter.look(20.0, 1, turns=2, inputs_done=4).turns_per_input == pytest.approx(2.0)

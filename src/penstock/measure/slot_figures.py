@@ -62,8 +62,8 @@ class StageSlotFigures:
     def with_costs(self, fixed_seconds: float) -> StageSlotFigures:
         """With c0 and c1, given c0 as it was learned from turns of different sizes.
 
-        Where rows take long and turns are of about one size, their spread would all be taken for c0; but no turn
-        is shorter than that. The rest of the mean turn is its rows'.
+        Where rows take long and turns are of about one size, their spread would be taken for c0;
+        but no turn is shorter than that. What is left of the mean turn its rows take.
         """
         fixed = min(fixed_seconds, self.shortest_seconds)
         row = (self.turn_seconds - fixed) / self.turn_rounds if self.turn_rounds > 0.0 else 0.0
@@ -99,6 +99,7 @@ class StageSlotMeter:
         self._sojourns, self._gaps = Spread(), Spread()
         self._turns, self._rounds = Spread(), Spread()
         self._shortest = self._shortest_before = inf
+        self._input_turns = 0
         figures = ("sojourn", "turns", "gap", "turn", "rounds")
         self._smooth = {name: measuring.smoothing() for name in figures}
         self._figures = StageSlotFigures(StageMoments(), 1)
@@ -129,8 +130,11 @@ class StageSlotMeter:
         sojourn, per_input, gap = last.sojourn_seconds, last.turns_per_input, last.segment_seconds
         if sojourns.count:
             sojourn = self._smooth["sojourn"].smooth(sojourns.mean)
-        if inputs_done and turns:
-            per_input = self._smooth["turns"].smooth(turns / inputs_done)
+        # Turns count to the inputs that are done next, which may be some intervals later.
+        self._input_turns += turns
+        if inputs_done and self._input_turns:
+            per_input = self._smooth["turns"].smooth(self._input_turns / inputs_done)
+            self._input_turns = 0
         if gaps.count > 1:
             gap = self._smooth["gap"].smooth(gaps.mean)
         self._sojourns, self._gaps = Spread(), Spread()
