@@ -73,6 +73,21 @@ def test_a_case_is_planned_from_what_was_measured_and_tried_with_its_neighbours(
     assert tried.pairs(CHOSEN) == [(run.seconds, run.seconds) for run in tried.runs]
 
 
+def test_neighbours_that_would_not_keep_up_are_tried_last() -> None:
+    class Crowded(Told):
+        def ask(self, **request: Any) -> Any:
+            said = super().ask(**request)
+            if request["do"] != "predict":
+                return said
+            pairs = zip(said, request["allocations"], strict=True)
+            return [{**each, CHOSEN: None} if slots["match"] > 5 else each for each, slots in pairs]
+
+    tried = try_case(Crowded(), CASE)
+    assert shown(tried.runs[-1].slots) == "3:6:1"
+    assert len(tried.pairs(CHOSEN)) == len(tried.runs) - 1
+    assert shown(try_case(Crowded(), CASE, most_neighbours=1).runs[1].slots) != "3:6:1"
+
+
 def test_the_figures_of_allocations() -> None:
     result = BenchResult("scaling")
     allocations(Told(off=0.5), result, [CASE])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from math import inf
 from statistics import median
 
 from penstock.bench.result import BenchResult, Plot, Table, at_least, at_most
@@ -59,7 +60,8 @@ def tell_allocations(result: BenchResult, tried: Sequence[Tried]) -> None:
     found = [each.is_best(each.recommended) for each in tried]
     result.put("best_found", single(sum(found) / len(found)), at_least(1.0))
     pairs = [pair for each in tried for pair in each.pairs(CHOSEN)]
-    result.put("rank_correlation", single(rank_correlation(pairs)), at_least(0.95))
+    if len(pairs) > 2:
+        result.put("rank_correlation", single(rank_correlation(pairs)), at_least(0.95))
     errors = {kind: relative_errors(tried, kind) for kind in KINDS}
     result.put("model_error", summary(errors[CHOSEN]), at_most(0.15))
     result.put("model_error_mmk", summary(errors["mmk"]))
@@ -99,14 +101,18 @@ def try_case(stand: Stand, case: Case, most_neighbours: int = NEIGHBOURS, plans:
     tried.recommended = dict(slots)
     around = neighbours(slots)
     said = stand.ask(do="predict", allocations=around)
-    # Of those that would not keep up nothing is learned.
-    stable = [(each, told) for each, told in zip(around, said, strict=True) if told.get(CHOSEN) is not None]
-    nearest = sorted(stable, key=lambda pair: pair[1][CHOSEN])[:most_neighbours]
+    # Those that would not keep up, by the models, come last.
+    nearest = sorted(zip(around, said, strict=True), key=lambda pair: _told(pair[1]))[:most_neighbours]
     own = stand.ask(do="predict", allocations=[tried.recommended])
     tried.predicted = [*own, *(told for _, told in nearest)]
     chosen = [tried.recommended, *(each for each, _ in nearest)]
     tried.runs = [_median_run(stand, case, each) for each in chosen]
     return tried
+
+
+def _told(said: Predicted) -> float:
+    seconds = said.get(CHOSEN)
+    return inf if seconds is None else seconds
 
 
 def _median_run(stand: Stand, case: Case, slots: Slots) -> Run:

@@ -60,7 +60,7 @@ def run(settings: BenchSettings) -> BenchResult:
         if settings.quick:
             planning(result)
             speed(result, runs=1, seconds=QUICK_POOL_SECONDS)
-            judged = [try_case(stand, QUICK_CASE, QUICK_NEIGHBOURS, plans=1)]
+            judged = [try_case(stand, QUICK_CASE, QUICK_NEIGHBOURS, plans=2)]
             tell_allocations(result, judged)
             changes(stand, result, QUICK_CHANGES)
         else:
