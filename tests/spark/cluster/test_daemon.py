@@ -56,6 +56,17 @@ def test_workers_get_names_that_no_other_has(tmp_path: Path) -> None:
     )
 
 
+def test_the_name_of_a_worker_that_has_died_can_be_taken_again(
+    tmp_path: Path, sleeper: subprocess.Popen[bytes]
+) -> None:
+    records = Records(tmp_path)
+    records.write(daemon(sleeper))
+    with pytest.raises(ClusterError):
+        records.take_name("worker-1")
+    records.write(daemon(sleeper, earlier_seconds=3600.0))
+    assert records.take_name("worker-1") == "worker-1"
+
+
 def test_a_record_that_is_not_complete_is_passed_over(tmp_path: Path) -> None:
     (tmp_path / "worker-1.json").write_text('{"name": "worker-1", ')
     assert Records(tmp_path).all() == []

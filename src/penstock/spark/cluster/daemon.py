@@ -146,7 +146,7 @@ class Records:
         return self._read(self.path(name))
 
     def take_name(self, wanted: str = "") -> str:
-        """A name for a worker that no other has; the one wanted, if it is free."""
+        """A name for a worker that no other has; the one wanted, if it is free or its process has died."""
         self.folder.mkdir(parents=True, exist_ok=True)
         if wanted and not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]*", wanted):
             raise ClusterError(
@@ -159,11 +159,15 @@ class Records:
                 os.close(os.open(self.path(name), os.O_CREAT | os.O_EXCL | os.O_WRONLY))
                 return name
             except FileExistsError:
-                if wanted:
+                before = self.named(name)
+                if wanted and before is not None and before.process is None:
+                    self.remove(name)
+                elif wanted:
                     raise ClusterError(
                         f"a worker must have a name of its own, got {wanted!r} again: nothing was started"
                     ) from None
-                number += 1
+                else:
+                    number += 1
 
     def write(self, daemon: Daemon) -> None:
         self._disk.replace(self.path(daemon.name), daemon.to_json())
