@@ -28,8 +28,8 @@ PASSWORD_OPTIONS = {
     "kafka.sasl.mechanism": "PLAIN",
     "kafka.sasl.jaas.config": f'{LOGIN} username="penstock" password="{PASSWORD}";',
 }
-# Of a machine that is busy with other things it takes little: a small heap, and quick code soon.
-OPTIONS = ("-Xmx384m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
+# Of a machine that is busy with other things it takes little: few threads, and quick code soon.
+OPTIONS = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 
 
 class KafkaBroker:
@@ -40,9 +40,10 @@ class KafkaBroker:
     asks for a password.
     """
 
-    def __init__(self, *, partitions: int = 2, makes_topics: bool = True) -> None:
+    def __init__(self, *, partitions: int = 2, makes_topics: bool = True, heap_mb: int = 384) -> None:
         self._class_path = os.pathsep.join(map(str, BROKER.paths))
         self._partitions = partitions
+        self._heap_mb = heap_mb
         self._makes_topics = makes_topics
         self._folder = tempfile.TemporaryDirectory(prefix="penstock-kafka-", ignore_cleanup_errors=True)
         self._process: subprocess.Popen[bytes] | None = None
@@ -92,7 +93,7 @@ class KafkaBroker:
         return Path(self._folder.name, "server.properties")
 
     def _java(self, *arguments: str) -> list[str]:
-        return [java(), *OPTIONS, "-cp", self._class_path, *arguments]
+        return [java(), f"-Xmx{self._heap_mb}m", *OPTIONS, "-cp", self._class_path, *arguments]
 
     def _format(self) -> None:
         tool = ("kafka.tools.StorageTool", "format", "--ignore-formatted", "-t", CLUSTER)

@@ -47,7 +47,7 @@ def measure(settings: BenchSettings, result: BenchResult) -> None:
                 tempfile.TemporaryDirectory(prefix="penstock-connect-", ignore_cleanup_errors=True)
             )
         )
-        broker = stack.enter_context(KafkaBroker(partitions=SLOTS))
+        broker = stack.enter_context(KafkaBroker(partitions=SLOTS, heap_mb=1024))
         sides = {side: stack.enter_context(_worker(folder, broker, side)) for side in ("spark", "penstock")}
         for worker in sides.values():
             worker.ready()
