@@ -28,7 +28,7 @@ from penstock.ingest.http_requests import ARROW
 from penstock.secret import Secret
 from penstock.workloads.certificates import can_certify, certify
 
-SCHEMA = "id LONG NOT NULL, name STRING, at TIMESTAMP, score DOUBLE, tags ARRAY<STRING>"
+SCHEMA = "id LONG NOT NULL, name STRING, at TIMESTAMP, score DOUBLE, tags ARRAY<STRING>, day DATE"
 
 
 @contextmanager
@@ -73,7 +73,8 @@ def arrow(table: pa.Table) -> bytes:
 def test_json_lines_and_arrow_become_rows_of_the_schema(tmp_path: Path) -> None:
     with listening(tmp_path / "q", schema=SCHEMA) as (port, spool):
         body = lines(
-            {"id": 1, "name": "ä", "at": "2026-01-02T03:04:05Z", "tags": ["x"], "more": 1}, {"id": 2}
+            {"id": 1, "name": "ä", "at": "2026-01-02T03:04:05Z", "tags": ["x"], "more": 1},
+            {"id": 2, "day": "2026-01-02"},
         )
         assert post(port, body)[:2] == (200, {"rows": 2, "repeated": False})
         assert spool.rows == 2
@@ -82,6 +83,7 @@ def test_json_lines_and_arrow_become_rows_of_the_schema(tmp_path: Path) -> None:
             ("name", pa.string()),
             ("at", pa.timestamp("ms", "UTC")),
             ("tags", pa.list_(pa.string())),
+            ("day", pa.date32()),
         ):
             table = table.append_column(name, pa.nulls(1, kind))
         assert post(port, arrow(table), Content_Type=ARROW)[:2] == (200, {"rows": 1, "repeated": False})
@@ -90,7 +92,8 @@ def test_json_lines_and_arrow_become_rows_of_the_schema(tmp_path: Path) -> None:
         found = rows_in(spool)
     assert [row["id"] for row in found] == [1, 2, 3, 4, 5]
     at = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
-    assert found[0] == {"id": 1, "name": "ä", "at": at, "score": None, "tags": ["x"]}
+    assert found[0] == {"id": 1, "name": "ä", "at": at, "score": None, "tags": ["x"], "day": None}
+    assert found[1]["day"] == at.date()
     assert found[2]["score"] == 0.5
 
 
@@ -99,7 +102,14 @@ def test_json_lines_and_arrow_become_rows_of_the_schema(tmp_path: Path) -> None:
     [
         ('{"id": 1}\n{"id": 2}\n{"id": "x"}\n{"id": "y"}\n', 3, ""),
         ('{"id": 1}\n\n\n{"id": 2\n', 4, ""),
-        ('{"id": 1}{"id": 2}\n', 1, "it is no JSON object on a line of its own"),
+        ('{"id": 1}{"id": 2}\n', 1, "it is no JSON (Extra data"),
+        # Arrow's reader would end the process at these.
+        ("null\n", 1, "it is no JSON object but NoneType"),
+        ('{"id": 1}\n{"id": 1} null {"id": 2}\n', 2, "it is no JSON (Extra data"),
+        ("[" * 100_000, 1, "it is no JSON (maximum recursion depth exceeded"),
+        (b'{"id": 1, "name": "\xff"}', 1, "it is no JSON ('utf-8' codec can't decode byte 0xff"),
+        ('{"id": 1, "score": NaN}', 1, "it is no JSON (NaN is no JSON)"),
+        ('{"id": 1, "day": "noon"}', 1, ""),
         ('{"id": 1}\n\n{"name": "n"}\n', 3, "field 'id' is missing: it is NOT NULL"),
         ("[1]\n", 1, ""),
         ('{"id": 1.5}\n', 1, ""),
@@ -107,7 +117,7 @@ def test_json_lines_and_arrow_become_rows_of_the_schema(tmp_path: Path) -> None:
     ],
 )
 def test_a_bad_line_is_named_and_nothing_of_its_request_is_kept(
-    tmp_path: Path, body: str, line: int, text: str
+    tmp_path: Path, body: str | bytes, line: int, text: str
 ) -> None:
     with listening(tmp_path / "q", schema=SCHEMA) as (port, spool):
         status, answer, _ = post(port, body)

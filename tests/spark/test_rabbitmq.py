@@ -57,6 +57,7 @@ def publishing(source: Spool, node: RabbitMQ) -> Pipeline:
 
 
 @needs_node
+@pytest.mark.slow
 def test_messages_are_confirmed_and_what_no_queue_gets_is_told(
     node: RabbitMQ, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -80,6 +81,7 @@ def test_messages_are_confirmed_and_what_no_queue_gets_is_told(
 
 
 @needs_node
+@pytest.mark.slow
 @pytest.mark.spark
 def test_a_node_that_dies_and_comes_back_gets_every_row_and_its_stage_takes_no_slot_meanwhile(
     node: RabbitMQ, engine: EngineFactory, spool: SpoolFactory

@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
+import time
+from contextlib import suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler
 from typing import TYPE_CHECKING, Any, cast
@@ -29,6 +31,7 @@ JSON_LINES = (
 RETRY_SECONDS = 1
 LONGEST_KEY = 200
 IDLE_SECONDS = 20
+FINISH_SECONDS, FINISH_BYTES = 1.0, 64 << 20
 _CHUNK_HEAD_BYTES = 1024
 
 
@@ -192,6 +195,16 @@ class RowsHandler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(content)
         self.wfile.flush()
+        if answer.close:
+            self._let_finish()
+
+    def _let_finish(self) -> None:
+        """Reads on for a moment: closed at once, the sender could lose the answer while it still sends."""
+        limit, left = time.monotonic() + FINISH_SECONDS, FINISH_BYTES
+        with suppress(OSError):
+            self.connection.settimeout(FINISH_SECONDS)
+            while left > 0 and time.monotonic() < limit and (part := self.rfile.read1(1 << 16)):
+                left -= len(part)
 
     def log_message(self, format: str, *args: Any) -> None:
         """Nothing: a line for each request would be most of the log, and a header may hold a secret."""
