@@ -131,7 +131,9 @@ def test_bad_arrow_is_refused(tmp_path: Path) -> None:
         whole = arrow(pa.table({"id": [1, 2]}))
         for body, text in (
             (whole[:-40], "it is no whole Arrow stream"),
-            (arrow(pa.table({"other": [1]})), "it has no column 'id'"),
+            (whole.replace(b"\x02\x00\x00\x00id", b"\x02\x00\x00\x00i\xff"), "it is no whole Arrow stream"),
+            (arrow(pa.table({"other": [1]})), "it must have one column 'id', got 0"),
+            (arrow(pa.table([[1], [2]], ["id", "id"])), "it must have one column 'id', got 2"),
             (arrow(pa.table({"id": [1.5]})), ""),
             (arrow(pa.table({"id": pa.array([1, None])})), "field 'id' is missing: it is NOT NULL"),
         ):

@@ -63,10 +63,10 @@ def run(args: argparse.Namespace) -> int:
 def _serve(feeder: HttpFeeder, spool: Spool) -> None:
     scheme = "https" if feeder.speaks_tls else "http"
     with ended_by_signals():
-        feeder.start()
-        host, port = feeder.address
-        print(f"taking rows at {scheme}://{host}:{port}/ into {spool.path}", flush=True)
         try:
+            feeder.start()
+            host, port = feeder.address
+            print(f"taking rows at {scheme}://{host}:{port}/ into {spool.path}", flush=True)
             while True:
                 time.sleep(LOOK_SECONDS)
         except KeyboardInterrupt:

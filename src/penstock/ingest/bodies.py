@@ -49,11 +49,12 @@ class BodyReader:
         try:
             table = pa.ipc.open_stream(BytesIO(body)).read_all()
             table.validate(full=True)
-        except (pa.ArrowException, OSError) as error:
+            names = table.column_names
+        except (pa.ArrowException, OSError, ValueError) as error:
             raise BadRows(None, f"it is no whole Arrow stream ({_short(error)})") from None
-        missing = [name for name in self.schema.names if name not in table.column_names]
+        missing = [name for name in self.schema.names if names.count(name) != 1]
         if missing:
-            raise BadRows(None, f"it has no column {missing[0]!r}")
+            raise BadRows(None, f"it must have one column {missing[0]!r}, got {names.count(missing[0])}")
         optional = pa.schema([field.with_nullable(True) for field in self.schema])
         try:
             table = table.select(self.schema.names).cast(optional)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
+import logging
 import time
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -18,6 +19,8 @@ from penstock.secret import SecretError
 
 if TYPE_CHECKING:
     from penstock.ingest.http import _Server
+
+log = logging.getLogger("penstock")
 
 ARROW = "application/vnd.apache.arrow.stream"
 JSON_LINES = (
@@ -103,6 +106,11 @@ class RowsHandler(BaseHTTPRequestHandler):
             return refused.answer
         except (BadRows, KeyReused, SpoolFull, NotTaken) as error:
             return _refusal(error)
+        except OSError:
+            raise  # the connection's own trouble: nobody is there to be answered
+        except Exception:
+            log.exception("a request over HTTP could not be read; it was not kept")
+            return Answer(500, {"error": "the request could not be read: nothing of it was kept"}, close=True)
         return _taken(receipt)
 
     def _check_token(self) -> None:
