@@ -17,7 +17,7 @@ from penstock.measure.turns import TurnRecord
 from penstock.pipeline import Pipeline
 from penstock.pipeline.latency import Duration, format_seconds, parse_latency
 from penstock.pipeline.tenant import Tenant
-from penstock.scheduling.decisions import Decision, Grant, Hold
+from penstock.scheduling.decisions import Decision, Grant
 from penstock.scheduling.policies import Llf
 from penstock.spark.reports import SinkReport, StageReport, TenantReport
 from penstock.stages import StageGraph, cut
@@ -49,6 +49,7 @@ class FakeEngine:
         self.state = state
         self.now = now
         self.pool_slots = 2
+        self.in_line: frozenset[str] = frozenset()
         self.policy = Llf()
         self.scheduler_seconds = 0.0
         self._declared = {each.name: each for each in declared or pipelines()}
@@ -146,9 +147,6 @@ class FakeEngine:
 
     def decisions(self, stage: str | None = None, n: int = 100) -> tuple[Decision, ...]:
         return tuple(each for each in self._decisions if stage in (None, each.stage))[-n:]
-
-    def hold(self, stage: str) -> None:
-        self._decisions.append(Hold("2 of 2 slots are taken", self.now, stage))
 
     def changes(self, since: float = 0.0) -> tuple[Change, ...]:
         return tuple(each for each in self._changes if each.at > since)

@@ -107,8 +107,8 @@ def test_a_turn_that_does_not_end_is_told_within_ten_seconds(
     assert alerts(collector, engine) == [("stuck", "heat.warm")]
 
 
-@pytest.mark.parametrize("reason", ["paused", "held"])
-def test_a_stage_that_is_paused_or_held_by_the_scheduler_is_not_stuck(
+@pytest.mark.parametrize("reason", ["paused", "in line"])
+def test_a_stage_that_is_paused_or_stands_in_line_is_not_stuck(
     collector: Collector, engine: FakeEngine, reason: str
 ) -> None:
     engine.advance(5)
@@ -117,10 +117,22 @@ def test_a_stage_that_is_paused_or_held_by_the_scheduler_is_not_stuck(
     if reason == "paused":
         engine.pause("heat")
     else:
-        engine.hold("heat.warm")
+        engine.in_line = frozenset({"heat.warm"})
     for _ in range(5):
         engine.now += 3.0
         assert alerts(collector, engine) == []
+
+
+def test_a_stage_that_stands_in_line_for_over_a_minute_is_stuck(
+    collector: Collector, engine: FakeEngine
+) -> None:
+    engine.advance(5)
+    collector.look(engine.now)
+    engine.meters["heat.warm"].queue_changed(700, engine.now, arrived=700)
+    engine.in_line = frozenset({"heat.warm"})
+    collector.look(engine.now)
+    engine.now += 61.0
+    assert alerts(collector, engine) == [("stuck", "heat.warm")]
 
 
 def test_a_pipeline_that_goes_on_after_a_pause_is_not_stuck_at_once(

@@ -9,11 +9,9 @@ from penstock.dashboard.snapshot import StageNow
 from penstock.dashboard.watched import Watched
 from penstock.measure.alerts import STUCK_SECONDS, StageSeen
 from penstock.measure.profiles import Profiler
-from penstock.scheduling.decisions import Hold
-from penstock.scheduling.policies import BatchIt
 
 PATIENCE_SECONDS = 60.0
-"""A stage that the scheduler holds, or whose batch fills, has reasons for so long, or twice its target."""
+"""A stage that stands in line has reasons to wait for so long, or twice its target."""
 
 
 @dataclass
@@ -55,9 +53,5 @@ def _seen(stage: StageNow, now: float, moved_at: float, may_run: bool, engine: W
 
 
 def _on_purpose(stage: StageNow, still: float, engine: Watched) -> bool:
-    if still > max(PATIENCE_SECONDS, 2 * (stage.target_seconds or 0.0)):
-        return False
-    if isinstance(engine.policy, BatchIt):
-        return True
-    last = engine.decisions(stage.name, 1)
-    return bool(last) and isinstance(last[0], Hold)
+    """Whether the scheduler knows that it waits, and lets others go before it or its batch fill."""
+    return still <= max(PATIENCE_SECONDS, 2 * (stage.target_seconds or 0.0)) and stage.name in engine.in_line

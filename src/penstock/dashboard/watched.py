@@ -30,6 +30,9 @@ class Watched(Protocol):
     def policy(self) -> object: ...
 
     @property
+    def in_line(self) -> frozenset[str]: ...
+
+    @property
     def pipelines(self) -> Mapping[str, str]: ...
 
     @property

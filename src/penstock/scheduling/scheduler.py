@@ -125,6 +125,11 @@ class Scheduler:
         view = self._first()
         return "" if view is None else view.name
 
+    @property
+    def in_line(self) -> frozenset[str]:
+        """The names of those stages."""
+        return frozenset(self._waiting)
+
     def wait(self, view: StageView) -> None:
         """The stage waits for a turn, with these figures; they replace what was known of it.
 

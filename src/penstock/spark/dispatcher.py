@@ -173,6 +173,12 @@ class Dispatcher:
         with self._lock:
             return self.decisions.since(time)
 
+    @property
+    def in_line(self) -> frozenset[str]:
+        """The stages that wait for a turn."""
+        with self._lock:
+            return self._scheduler.in_line
+
     def at(self, time: float, action: Callable[[], None]) -> None:
         """Calls `action` at `time`, in a thread of the pool's."""
         with self._timer_set:

@@ -280,6 +280,11 @@ class Engine:
         return {name: running.graph for name, running in self._pipelines.items()}
 
     @property
+    def in_line(self) -> frozenset[str]:
+        """The stages that wait for a turn or have one, as the scheduler knows them."""
+        return self._dispatcher.in_line
+
+    @property
     def policy(self) -> Policy:
         """By which turns are granted now."""
         return self._dispatcher.policy
