@@ -220,6 +220,18 @@ def test_a_withdrawn_stage_is_not_granted_until_it_waits_again() -> None:
     assert grants(scheduler, 1.0) == ["a"]
 
 
+def test_a_stage_stands_in_line_from_its_waiting_to_the_end_of_its_turn() -> None:
+    scheduler = Scheduler(Fifo(), slots=1)
+    scheduler.wait(view("a"))
+    scheduler.wait(view("b"))
+    assert scheduler.in_line == {"a", "b"}
+    assert grants(scheduler, 1.0) == ["a"]
+    scheduler.withdraw("b")
+    assert scheduler.in_line == {"a"}
+    scheduler.finished("a", 2.0)
+    assert scheduler.in_line == frozenset()
+
+
 def test_a_stage_withdrawn_during_its_turn_keeps_its_slots_until_it_is_finished() -> None:
     scheduler = Scheduler(Fifo(), slots=1)
     scheduler.wait(view("a"))

@@ -127,8 +127,8 @@ class Scheduler:
 
     @property
     def in_line(self) -> frozenset[str]:
-        """The names of those stages."""
-        return frozenset(self._waiting)
+        """The stages that wait for a turn, or were granted one that has not ended."""
+        return frozenset(self._waiting) | self._running.keys()
 
     def wait(self, view: StageView) -> None:
         """The stage waits for a turn, with these figures; they replace what was known of it.

@@ -175,7 +175,7 @@ class Dispatcher:
 
     @property
     def in_line(self) -> frozenset[str]:
-        """The stages that wait for a turn."""
+        """The stages that wait for a turn, or were granted one that has not ended."""
         with self._lock:
             return self._scheduler.in_line
 

@@ -6,7 +6,7 @@ const trim = (x) => x.toFixed(x < 10 ? 1 : 0).replace(/\.0$/, "");
 
 export const seconds = (s) =>
   s == null ? "" : s === 0 ? "0" : s < 0.0095 ? `${(s * 1000).toFixed(1)} ms` : s < 1 ? `${Math.round(s * 1000)} ms`
-    : s < 10 ? `${s.toFixed(2).replace(/\.?0+$/, "")} s` : s < 120 ? `${Math.round(s)} s` : s < 7200 ? `${Math.round(s / 60)} min` : `${trim(s / 3600)} h`;
+    : s < 10 ? `${s.toFixed(2).replace(/\.?0+$/, "")} s` : s < 600 ? `${Math.round(s)} s` : s < 7200 ? `${Math.round(s / 60)} min` : `${trim(s / 3600)} h`;
 
 export const share = (x) => (x >= 0.9995 || x < 0.1 || x === Math.round(x * 100) / 100 ? `${Math.round(x * 100)}%` : `${(Math.floor(x * 1000) / 10).toFixed(1)}%`);
 
