@@ -134,7 +134,9 @@ def test_a_viewer_gets_everything_once_and_then_only_what_changed(
         assert frame["seq"] == whole["seq"] + 1
         assert "operators" not in frame["state"].get("stages", {}).get("heat.warm", {})
         state, whole = applied(state, frame["state"]), frame
-    assert state == json.loads(watch.whole())["state"]
+    there = json.loads(watch.whole())["state"]
+    # Another look may have come meanwhile, which changes what watching has cost and nothing else.
+    assert {**state, "engine": {}} == {**there, "engine": {}}
     answer.close()
     connection.close()
 
