@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from math import inf
 from pathlib import Path
@@ -11,7 +11,19 @@ from typing import Literal
 
 from penstock.act import Actuator, ElasticLoop, Nodes, Stages, UseMeter, stage_seen
 from penstock.errors import PenstockError
-from penstock.plan.elastic import Elasticity, ManagedPipeline, ManagedStage, Observation, Region
+from penstock.plan.elastic import (
+    AddNode,
+    Decision,
+    Elasticity,
+    HideNode,
+    ManagedPipeline,
+    ManagedStage,
+    Observation,
+    Record,
+    Region,
+    ReleaseNode,
+    ShowNode,
+)
 from penstock.spark.cluster.nodes import AllocatedNodes, StandaloneNodes
 from penstock.spark.cluster.pool import ClusterPool
 from penstock.spark.cluster.standalone import StandaloneCluster
@@ -82,10 +94,16 @@ class Elastic:
             settings.managers,
             self._observe,
             self._actuator,
-            lambda record: self._journal.add([record.to_json()]),
+            self._keep,
         )
         self._managed: dict[str, ManagedPipeline] = {each.name: each for each in settings.managers.pipelines}
         self._closed = False
+
+    def _keep(self, record: Record) -> None:
+        """Writes a look down, and tells of nodes that come and go; slots are told of where they change."""
+        self._journal.add([record.to_json()])
+        for subject, became, reason in node_changes(record.decisions):
+            self._around.changes.tell("nodes", subject, became, reason)
 
     def follow(self) -> None:
         """Goes on by itself until it is closed; failing at a look stops nothing."""
@@ -120,6 +138,16 @@ class Elastic:
             for name, stage in stages.items()
         }
         return self._meter.look(now, self._nodes.nodes(), self._nodes.use(), seen, self._actuator.name_of)
+
+
+def node_changes(decisions: Iterable[Decision]) -> list[tuple[str, str, str]]:
+    """Of the decisions those that change nodes: which, what becomes of it, and why."""
+    kinds = (AddNode, HideNode, ShowNode, ReleaseNode)
+    return [
+        (each.change.node, str(each.change), each.reason)
+        for each in decisions
+        if each.kind == "granted" and isinstance(each.change, kinds)
+    ]
 
 
 def managed(running: RunningPipeline) -> ManagedPipeline:
