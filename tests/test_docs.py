@@ -1,7 +1,8 @@
 """Every Python block of README.md and docs/ runs, in the order in which it stands in its file.
 
-A comment before a block, which readers do not see, may prepare it (`<!-- first:` and code), shorten it
-(`<!-- here: 60 -> 3 -->`), or keep it from being run, with the reason (`<!-- not run: ... -->`).
+A comment before a block, which readers do not see, may prepare it (`<!-- first:` and code), change it
+(`<!-- here: 60 -> 3 -->`, where TMP is the test's folder, as the JVM has another), or keep it from being run, with the
+reason (`<!-- not run: ... -->`).
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ class Block:
         code = self.code
         for old, new in self.changes:
             assert old in code, f"the block has no {old!r} to be changed"
-            code = code.replace(old, new)
+            code = code.replace(old, new.replace("TMP", str(Path.cwd())))
         return f"{self.first}\n{code}"
 
 
