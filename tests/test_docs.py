@@ -1,8 +1,8 @@
 """Every Python block of README.md and docs/ runs, in the order in which it stands in its file.
 
 A comment before a block, which readers do not see, may prepare it (`<!-- first:` and code), change it
-(`<!-- here: 60 -> 3 -->`, where TMP is the test's folder, as the JVM has another), or keep it from being run, with the
-reason (`<!-- not run: ... -->`).
+(`<!-- here: 60 -> 3 -->`, where TMP is the test's folder, as the JVM has another), or keep it from being run,
+with the reason (`<!-- not run: ... -->`).
 """
 
 from __future__ import annotations
