@@ -103,6 +103,14 @@ def test_rows_that_come_round_count_at_every_round() -> None:
     assert shown.sojourn_seconds == pytest.approx(seconds(shown)["enter"] + 2.0 * seconds(shown)["step"])
 
 
+def test_costs_learned_on_several_slots_are_those_of_one_for_each() -> None:
+    def alone(row_seconds: float, slots: int) -> Workflow:
+        stage = PlanStage("s", 0.05, row_seconds, rows_per_second=100.0, slots=slots)
+        return Workflow((stage,), (Product("out", "s", inf),))
+
+    assert forecast(alone(0.002, 4), 3) == forecast(alone(0.008, 1), 3)
+
+
 def test_without_load_nothing_is_told() -> None:
     with pytest.raises(PenstockError, match="must have rows that come from outside, got none"):
         forecast(two_ways(rate=0.0), 4)

@@ -8,7 +8,7 @@ on the slowest way to it.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil, inf
 
 from penstock.errors import PenstockError
@@ -77,6 +77,7 @@ def forecast(workflow: Workflow, slots: int) -> Forecast:
     _check_rates(workflow)
     if slots < 1:
         raise PenstockError(f"a plan must have at least 1 slot, got {slots}: no turn could ever run")
+    workflow = _on_one_slot(workflow)
     if slots < _own_slots_from(workflow):
         return _shared(workflow, slots)
     return _own(workflow, slots)
@@ -118,6 +119,12 @@ def _check_rates(workflow: Workflow) -> None:
         raise PenstockError("a forecast must have at least 1 stage whose cost is known, got none")
     if not sum(stage.rows_per_second for stage in workflow.stages) > 0.0:
         raise PenstockError("a forecast must have rows that come from outside, got none: there is no load")
+
+
+def _on_one_slot(workflow: Workflow) -> Workflow:
+    """With the costs of rows on one slot: they were learned from turns on as many as a stage has now."""
+    stages = (replace(each, row_seconds=each.slots * each.row_seconds, slots=1) for each in workflow.stages)
+    return replace(workflow, stages=tuple(stages))
 
 
 def _least_slots(stage: PlanStage, rate: float) -> int:
