@@ -61,7 +61,8 @@ def engine(spark: SparkSession, state: Path, spool: SpoolFactory) -> Iterator[En
     default = state
 
     def make(state: Path | None = None, **settings: Any) -> Engine:
-        made = Engine(spark, state=state or default, **{"slots": 2, **settings})
+        # A cold turn must not cut the next ones: tests tell turns apart by their rows.
+        made = Engine(spark, state=state or default, **{"slots": 2, "grain": "10m", **settings})
         opened.append(made)
         return made
 

@@ -30,7 +30,6 @@ pytestmark = pytest.mark.spark
 ROWS = readings(120, seconds=30)
 
 
-# Turns are told apart here: a cold one must not cut the next, hence the grain of ten minutes below.
 def run(runs: Engine, source: Spool, sink: SinkSpec) -> None:
     """All rows through one direct stage to the sink, in two segments."""
     pipeline = Pipeline("p")
@@ -45,7 +44,7 @@ def run(runs: Engine, source: Spool, sink: SinkSpec) -> None:
 def test_a_parquet_sink_holds_the_rows_in_files_named_by_turn(
     engine: EngineFactory, spool: SpoolFactory, tmp_path: Path
 ) -> None:
-    runs, folder = engine(grain="10m"), tmp_path / "out"
+    runs, folder = engine(), tmp_path / "out"
     run(runs, spool(), sinks.Parquet(folder))
     assert folder_rows(folder) == ROWS
     assert sorted(path.name for path in folder.iterdir()) == [
@@ -59,7 +58,7 @@ def test_a_parquet_sink_holds_the_rows_in_files_named_by_turn(
 def test_a_json_lines_sink_holds_one_object_a_line_with_iso_times(
     engine: EngineFactory, spool: SpoolFactory, tmp_path: Path
 ) -> None:
-    runs, folder = engine(grain="10m"), tmp_path / "out"
+    runs, folder = engine(), tmp_path / "out"
     run(runs, spool(), sinks.JsonLines(folder))
     expected = [{**row, "ts": row["ts"].isoformat()} for row in ROWS]
     assert json_rows(folder) == expected
@@ -67,7 +66,7 @@ def test_a_json_lines_sink_holds_one_object_a_line_with_iso_times(
 
 
 def test_a_spool_sink_can_be_read_by_another_pipeline(engine: EngineFactory, spool: SpoolFactory) -> None:
-    runs, between, kept = engine(grain="10m"), spool("between"), Kept()
+    runs, between, kept = engine(), spool("between"), Kept()
     reader = Pipeline("reader")
     reader.source("readings", from_spool(between)).operator(
         "plus", lambda frame: frame.selectExpr("id + 1000 as id")
@@ -81,14 +80,14 @@ def test_a_spool_sink_can_be_read_by_another_pipeline(engine: EngineFactory, spo
 def test_a_spool_sink_keeps_the_rows_until_somebody_reads_them(
     engine: EngineFactory, spool: SpoolFactory
 ) -> None:
-    runs, out = engine(grain="10m"), spool("out")
+    runs, out = engine(), spool("out")
     run(runs, spool(), sinks.ToSpool(out))
     assert spool_rows(out) == ROWS
     assert [report.guarantee for report in runs.sinks()] == ["exactly once"]
 
 
 def test_a_callback_gets_each_turns_rows_and_its_number(engine: EngineFactory, spool: SpoolFactory) -> None:
-    runs, got = engine(grain="10m"), []
+    runs, got = engine(), []
     run(runs, spool(), sinks.Callback(lambda rows, batch: got.append((batch, rows.to_pylist()))))
     assert got == [(0, ROWS[:50]), (1, ROWS[50:])]
     assert [report.guarantee for report in runs.sinks()] == ["at least once"]
@@ -97,7 +96,7 @@ def test_a_callback_gets_each_turns_rows_and_its_number(engine: EngineFactory, s
 def test_the_console_shows_the_first_rows_of_each_turn(
     engine: EngineFactory, spool: SpoolFactory, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    runs = engine(grain="10m")
+    runs = engine()
     run(runs, spool(), sinks.Console(rows=2))
     shown = capsys.readouterr().out.splitlines()
     heads = [line for line in shown if line.startswith("turn ")]
@@ -111,7 +110,7 @@ def test_the_console_shows_the_first_rows_of_each_turn(
 def test_a_foreach_batch_function_gets_a_data_frame_and_the_batchs_number(
     engine: EngineFactory, spool: SpoolFactory
 ) -> None:
-    runs, got = engine(grain="10m"), []
+    runs, got = engine(), []
 
     def take(frame: Any, batch: int) -> None:
         got.append((batch, frame.filter("value >= 50").count(), frame.count()))
@@ -125,7 +124,7 @@ def test_a_foreach_batch_function_gets_a_data_frame_and_the_batchs_number(
 def test_a_turn_without_result_leaves_no_file(
     engine: EngineFactory, spool: SpoolFactory, tmp_path: Path
 ) -> None:
-    source, runs = spool(), engine(grain="10m")
+    source, runs = spool(), engine()
     pipeline = Pipeline("p")
     stream = pipeline.source("readings", from_spool(source))
     none = stream.operator("none", lambda frame: frame.filter("id < 0"))
@@ -141,7 +140,7 @@ def test_a_turn_without_result_leaves_no_file(
 def test_a_large_result_arrives_whole_at_every_exactly_once_sink(
     engine: EngineFactory, spool: SpoolFactory, tmp_path: Path, kind: str
 ) -> None:
-    source, out, runs = spool(), spool("out"), engine(grain="10m")
+    source, out, runs = spool(), spool("out"), engine()
     rows = readings(30_000, seconds=30)
     chosen: dict[str, SinkSpec] = {
         "parquet": sinks.Parquet(tmp_path / "folder"),
@@ -166,7 +165,7 @@ def test_a_large_result_arrives_whole_at_every_exactly_once_sink(
 def test_windows_reach_a_json_lines_sink_with_their_bounds(
     engine: EngineFactory, spool: SpoolFactory, tmp_path: Path
 ) -> None:
-    source, runs = spool(), engine(grain="10m")
+    source, runs = spool(), engine()
     pipeline = Pipeline("p")
     window = pipeline.source("readings", from_spool(source)).window(
         "w", on="ts", size="5s", by="sensor", aggregate=AGGREGATES
@@ -191,7 +190,7 @@ def test_a_sink_that_is_none_of_ours_is_refused(engine: EngineFactory, spool: Sp
         guarantee = "exactly once"
 
     with pytest.raises(PenstockError) as caught:
-        run(engine(grain="10m"), spool(), Strange())
+        run(engine(), spool(), Strange())
     assert str(caught.value) == (
         "a sink must be one of penstock.sinks, got Strange: the runtime cannot write to it"
     )

@@ -18,7 +18,10 @@ CHECKS: tuple[tuple[str, tuple[str, ...]], ...] = (
 
 KAFKA = "--kafka"
 # Most tests wait more than they compute: two processes, each with a Spark session of its own.
-IN_TWO = ("-n", "2", "--dist", "loadfile")
+TESTS: tuple[tuple[str, tuple[str, ...]], ...] = (
+    ("tests: pytest", ("pytest", "-n", "2", "--dist", "loadfile", "-m", "not alone")),
+    ("tests that run alone: pytest", ("pytest", "-m", "alone")),
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -35,8 +38,8 @@ def run(args: argparse.Namespace) -> int:
     root = _clone()
     if KAFKA in args.pytest_arguments:
         _install_kafka()
-    tests = ("tests: pytest", ("pytest", *(args.pytest_arguments or IN_TWO)))
-    steps = [tests] if args.pytest_arguments else [*CHECKS, tests]
+    asked = ("tests: pytest", ("pytest", *args.pytest_arguments))
+    steps = [asked] if args.pytest_arguments else [*CHECKS, *TESTS]
     _require(arguments[0] for _, arguments in steps)
     failed = [heading for heading, arguments in steps if not _passes(heading, arguments, root)]
     if failed:

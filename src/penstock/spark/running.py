@@ -235,7 +235,6 @@ class RunningPipeline:
             self.error = blame(declared, error, self._trial(stage))
         except Exception:
             self.error = blame(declared, error, None)
-        self.state, self._failing = "failed", False
         log.error("%s", self.error)
         self._around.changes.tell("state", self.name, "failed", str(self.error))
         record = {"stage": stage.name, "reason": str(self.error), "at": self._around.dispatcher.clock()}
@@ -243,6 +242,8 @@ class RunningPipeline:
             self._disk.replace(self._failure, json.dumps(record).encode())
         except OSError as full:
             log.error("the failure of pipeline %r could not be recorded: %s", self.name, full)
+        # Whoever sees it failed finds the reason on disk.
+        self.state, self._failing = "failed", False
         for each in self.stages:
             self._around.dispatcher.remove(each)
         threading.Thread(target=self._stop_all, name=f"penstock-stop-{self.name}", daemon=True).start()

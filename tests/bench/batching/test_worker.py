@@ -9,7 +9,7 @@ import pytest
 from penstock.bench.workers import Worker
 from penstock.workloads.wifi.sharing import PRODUCTS
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow]
+pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.alone]
 
 
 @pytest.mark.parametrize(
@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.slow]
 def test_a_side_makes_all_products(tmp_path: Path, side: str, ask: dict[str, str]) -> None:
     with Worker("penstock.bench.batching.worker", tmp_path, "--side", side) as worker:
         assert worker.ready() is True
-        told = worker.ask(rates=[(40.0, 8.0)], warmup=2.0, **ask)
+        told = worker.ask(rates=[(40.0, 12.0)], warmup=4.0, **ask)
     assert set(told["products"]) == set(PRODUCTS)
     # How late results are is not for a test to say; that some come is.
     assert told["products"]["concierge"]["came"] > 0

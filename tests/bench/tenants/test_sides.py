@@ -13,9 +13,8 @@ from penstock.bench.tenants.load import Load, noop_load
 from penstock.bench.tenants.stand import Stand, Times
 from penstock.workloads.tenants.groups import bulk_jobs, urgent_jobs
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow]
-# Long enough for a machine that does something else besides.
-TIMES = Times(warmup=44.0, measured=6.0)
+pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.alone]
+TIMES = Times(warmup=24.0, measured=6.0)
 
 
 @pytest.fixture
@@ -33,14 +32,14 @@ def test_a_side_delivers_every_window_with_the_right_value(stand: Stand, side: s
     assert run.urgent.missing < 6
     assert run.bulk.jobs[0].latencies
     assert run.bulk.offered == 2000 * 6
-    assert 0 < sum(run.bulk.jobs[0].done_by_second) <= 2000 * 50
+    assert 0 < sum(run.bulk.jobs[0].done_by_second) <= 2000 * 30
     if side == "ours":
         assert run.overhead_share > 0.0
         assert run.window_turns
 
 
 def test_tenants_that_do_nothing_have_their_rows_counted(stand: Stand) -> None:
-    run = stand.run("ours", noop_load(6), times=Times(warmup=18.0, measured=6.0))
+    run = stand.run("ours", noop_load(6), times=Times(warmup=12.0, measured=6.0))
     assert run.urgent.latencies == []
     assert run.urgent.done == pytest.approx(run.urgent.offered, abs=6)
     assert run.urgent.offered == pytest.approx(6 * 2, abs=6)

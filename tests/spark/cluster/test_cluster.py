@@ -17,7 +17,7 @@ from penstock.cli.main import main
 from penstock.spark.cluster.daemon import ClusterError, Daemon
 from penstock.spark.cluster.standalone import StandaloneCluster, WorkerSize
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow]
+pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.alone]
 LIMIT_SECONDS = 180.0
 ROWS_PER_SECOND = 400.0
 TRACE = TraceSettings(int(20 * ROWS_PER_SECOND), ROWS_PER_SECOND, seed=3)
