@@ -6,7 +6,7 @@ import random
 from itertools import product
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from penstock.plan import PlanStage, Pool, Product, Workflow, plan_batches
@@ -47,6 +47,7 @@ def best_ratio(workflow: Workflow, pool: Pool) -> float | None:
 
 @pytest.mark.parametrize("count", [1, 2, 3])
 @given(seed=st.integers(0, 10_000))
+@example(seed=647)  # one stage must take a row more, while another takes a few less
 @settings(max_examples=15, deadline=None)
 def test_a_plan_is_never_infeasible_where_one_is_feasible_and_within_a_tenth_of_the_best(
     count: int, seed: int

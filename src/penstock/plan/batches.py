@@ -25,6 +25,8 @@ SMALLEST, LARGEST, STEP = 0.004, 4.0, 1.3
 """Of a stage's tightest target: how much input a batch has, from and to, in the expansion."""
 FACTORS = (2.0, 0.5, 1.25, 0.8)
 FINE_FACTORS = (1.06, 0.94)
+EXCHANGES = ((1.25, 0.6), (1.1, 0.93))
+"""By what one stage's batch grows while another's shrinks."""
 TRIALS = 4_500
 """Trials of the search, times stages."""
 WORTHWHILE_SLOTS = 0.005
@@ -121,7 +123,8 @@ class _Search:
                     improved |= self.offer(self._changed(places, factor))
             if self.model.stage_count <= FEW_STAGES:
                 for one, other in permutations(range(self.model.stage_count), 2):
-                    improved |= self.offer(self._exchanged(one, other))
+                    for more, less in EXCHANGES:
+                        improved |= self.offer(self._exchanged(one, more, other, less))
 
     def grow(self) -> None:
         """Larger batches where that spares turns and costs the tightest product a twentieth at most."""
@@ -161,13 +164,15 @@ class _Search:
         batches = list(self.batches)
         for place in places:
             rows = batches[place]
-            batches[place] = self._bounded(place, rows * factor if rows > 1 or factor < 1.0 else rows + 1)
+            # At least one more: few rows would else stay as they are.
+            changed = max(rows * factor, rows + 1) if factor > 1.0 else rows * factor
+            batches[place] = self._bounded(place, changed)
         return batches
 
-    def _exchanged(self, one: int, other: int) -> list[int]:
+    def _exchanged(self, one: int, more: float, other: int, less: float) -> list[int]:
         """More rows for one stage, fewer for the other: 6b holds both together."""
-        batches = self._changed((one,), 1.25)
-        batches[other] = self._bounded(other, 0.6 * batches[other])
+        batches = self._changed((one,), more)
+        batches[other] = self._bounded(other, less * batches[other])
         return batches
 
     def _bounded(self, place: int, rows: float) -> int:
