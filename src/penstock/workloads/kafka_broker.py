@@ -15,6 +15,7 @@ from penstock.errors import PenstockError
 from penstock.spark.jar import java
 from penstock.spark.kafka.jars import BROKER
 from penstock.workloads.mosquitto import accepts, free_port
+from penstock.workloads.server_process import end_process
 
 START_SECONDS = 120.0
 STOP_SECONDS = 30.0
@@ -155,14 +156,8 @@ class KafkaBroker:
 
     def _end(self, how: signal.Signals) -> None:
         process, self._process = self._process, None
-        if process is None:
-            return
-        process.send_signal(how)
-        try:
-            process.wait(STOP_SECONDS)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
+        if process is not None:
+            end_process(process, how, STOP_SECONDS)
 
     def restart(self) -> None:
         self.stop()

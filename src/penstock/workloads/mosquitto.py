@@ -16,6 +16,7 @@ from typing import IO, Self
 
 from penstock.errors import PenstockError
 from penstock.workloads.certificates import Certificate
+from penstock.workloads.server_process import end_process
 
 START_SECONDS = 10.0
 TRIES = 5
@@ -140,14 +141,8 @@ class Mosquitto:
 
     def _end(self, how: signal.Signals) -> None:
         process, self._process = self._process, None
-        if process is None:
-            return
-        process.send_signal(how)
-        try:
-            process.wait(START_SECONDS)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
+        if process is not None:
+            end_process(process, how, START_SECONDS)
 
     def restart(self) -> None:
         self.stop()
