@@ -35,16 +35,17 @@ def tick(seconds: float, *rows: tuple[str, str]) -> tuple[float, pa.Table]:
 
 def test_results_are_due_when_the_rows_they_are_made_of_arrive() -> None:
     arrivals = [tick(0.1, (EXPOSED, AP)), tick(2.0, ("ann", AP)), tick(6.0, ("ann", OTHER))]
-    arrivals.append(tick(11.0, ("bob", AP)))
+    arrivals += [tick(11.0, ("bob", AP)), tick(12.0, ("ann", OTHER)), tick(13.0, ("ann", AP))]
     expected = expected_of(arrivals, ALL, RULES)
     assert expected.rows == {
-        "exposure": [2.0],
-        "concierge": [0.1, 2.0, 6.0],
-        "archive": [0.1, 2.0, 6.0],
+        "exposure": [2.0, 13.0],
+        "concierge": [0.1, 2.0, 6.0, 12.0, 13.0],
+        "archive": [0.1, 2.0, 6.0, 12.0, 13.0],
     }
     begin = BEGIN.timestamp()
-    # Ann moved in the second five seconds, which the row at 11 s ends; the first ten end with it too.
-    assert expected.windows == {"flow": {begin + 10.0: 11.0}, "occupancy": {begin + 10.0: 11.0}}
+    # Of bob nothing may be known. Ann moved in the second five seconds, and her next move ends them; for
+    # the first ten seconds of occupancy any row of hers does.
+    assert expected.windows == {"flow": {begin + 10.0: 13.0}, "occupancy": {begin + 10.0: 12.0}}
 
 
 def test_latencies_are_those_of_all_products() -> None:

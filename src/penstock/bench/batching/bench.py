@@ -88,7 +88,8 @@ def run(settings: BenchSettings) -> BenchResult:
             "stages": "one for each operator" if unfused else "one for each product, three for flow",
             "in_time": "mean over products of the share of results within target; a result that never came "
             "is late",
-            "latency": "rows from their arrival; windows from the arrival of the first row after their end",
+            "latency": "rows from their arrival; windows from the arrival of the first row after their end "
+            "that comes to them, since event time goes on with it",
             "held": f"a rate at which {IN_TIME:.1%} are in time, in steps of a quarter; a side with 99% has "
             "a second try",
         }

@@ -25,7 +25,7 @@ class Expected:
 
     rows: Mapping[str, Sequence[float]]
     windows: Mapping[str, Mapping[float, float]]
-    """By the window's end, when the last row that it waits for arrives."""
+    """By the window's end, when the first row that comes to the window after it arrives."""
 
     def latencies(
         self, base: float, meters: Mapping[str, ProductMeter]
@@ -60,17 +60,24 @@ def expected_of(arrivals: Sequence[Arrival], policies: Sequence[Policy], rules: 
         "flow": checked.flow(sizes["flow"], rules.flow_buildings_each),
         "occupancy": checked.occupancy(sizes["occupancy"]),
     }
-    moments = sorted(arrived.items())
-    return Expected(
-        {name: [arrived[row["at"]] for row in each] for name, each in made.items()},
-        {name: _complete([start + sizes[name] for start in starts[name]], moments) for name in sizes},
-    )
+    # Event time goes on with rows that come to the window, not with those that were filtered out before.
+    closing = {
+        "flow": [at for at, _, _ in checked.moves()],
+        "occupancy": [row["at"] for row in checked.shared("occupancy")],
+    }
+    windows = {
+        name: _complete(
+            [start + sizes[name] for start in starts[name]], [(at, arrived[at]) for at in closing[name]]
+        )
+        for name in sizes
+    }
+    return Expected({name: [arrived[row["at"]] for row in each] for name, each in made.items()}, windows)
 
 
 def _complete(ends: Sequence[datetime], arrived: Sequence[tuple[datetime, float]]) -> dict[float, float]:
     """When the first row at or after each end arrives; windows that nothing follows are left out."""
+    arrived, place = sorted(arrived), 0
     found: dict[float, float] = {}
-    place = 0
     for end in sorted(ends):
         while place < len(arrived) and arrived[place][0] < end:
             place += 1

@@ -35,7 +35,7 @@ class Checked:
         """Those who came to an access point after somebody exposed: subject, ap, at, exposed_at."""
         last: dict[str, datetime] = {}
         found: list[Row] = []
-        for row in self._shared("exposure"):
+        for row in self.shared("exposure"):
             if row["subject"] in self.exposed:
                 last[row["ap"]] = row["at"]
             elif row["ap"] in last and row["at"] - last[row["ap"]] <= within:
@@ -44,17 +44,17 @@ class Checked:
 
     def concierge(self) -> list[Row]:
         """Where those are who want to be found: subject, ap, at."""
-        return [_only(row, "subject", "ap", "at") for row in self._shared("concierge")]
+        return [_only(row, "subject", "ap", "at") for row in self.shared("concierge")]
 
     def archive(self, step: timedelta) -> list[Row]:
         """All fields, with `at` at the beginning of its step of time."""
-        return [{**row, "at": floor_time(row["at"], step)} for row in self._shared("archive")]
+        return [{**row, "at": floor_time(row["at"], step)} for row in self.shared("archive")]
 
     def moves(self) -> list[tuple[datetime, Move, str]]:
         """When who went from where to where."""
         here: dict[str, str] = {}
         found = []
-        for row in self._shared("flow"):
+        for row in self.shared("flow"):
             building = self.places[row["ap"]]
             before = here.get(row["subject"], building)
             here[row["subject"]] = building
@@ -79,11 +79,12 @@ class Checked:
     def occupancy(self, size: timedelta) -> dict[datetime, dict[str, int]]:
         """Different subjects in each building, by the window's start."""
         seen: dict[datetime, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
-        for row in self._shared("occupancy"):
+        for row in self.shared("occupancy"):
             seen[floor_time(row["at"], size)][self.places[row["ap"]]].add(row["subject"])
         return {start: {name: len(who) for name, who in each.items()} for start, each in seen.items()}
 
-    def _shared(self, name: str) -> list[Row]:
+    def shared(self, name: str) -> list[Row]:
+        """The rows that a product may use, in order."""
         rights = _rights(self.policies, PRODUCTS[name])
         ordered = sorted(self.rows, key=lambda row: row["at"])
         return [row for row in ordered if any(_holds(each, row["at"]) for each in rights[row["subject"]])]
