@@ -287,16 +287,6 @@ def test_a_policy_without_an_answer_is_refused_and_the_old_one_stays() -> None:
     assert (grant.stage, grant.rows) == ("a", 10)
 
 
-def test_the_heap_stays_small_however_often_figures_change() -> None:
-    scheduler = Scheduler(LongestQueue(), slots=1)
-    for rows in range(1, 5000):
-        scheduler.wait(view(f"stage {rows % 10}", rows=rows))
-        assert len(scheduler._heap) <= 3 * scheduler.stages_waiting
-    for number in range(10):
-        scheduler.withdraw(f"stage {number}")
-    assert scheduler._heap == []
-
-
 def test_the_running_stages_cannot_be_changed_from_outside() -> None:
     with pytest.raises(TypeError):
         Scheduler(Fifo(), slots=1).running["a"] = 1  # type: ignore[index]

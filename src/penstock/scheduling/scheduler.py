@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from heapq import heapify, heappop, heappush
 from math import inf
 from types import MappingProxyType
 
@@ -25,10 +24,9 @@ from penstock.scheduling.laxity import (
 from penstock.scheduling.policies import BatchIt, ContextPolicy, Policy
 from penstock.scheduling.put_off import UNTIL_IT_PAYS, put_off
 from penstock.scheduling.stage_view import StageView
+from penstock.scheduling.waiting import Place, WaitingStages
 
 _ALL = All()
-Entry = tuple[int, float, float, str, int]
-"""How far it is put off, its priority, since when it waits, its name, and which of its versions it is."""
 
 
 @dataclass(slots=True)
@@ -84,13 +82,7 @@ class Scheduler:
         self._running: dict[str, int] = {}
         self._turn_ends: dict[str, float] = {}
         self._during_turn: dict[str, StageView] = {}  # waits, but is still in a turn
-        self._waiting: dict[str, tuple[int, StageView]] = {}
-        # Replaced and withdrawn entries stay in the heap until they come up or outnumber the others;
-        # an entry counts only while its version is the one in `_waiting`.
-        self._heap: list[Entry] = []
-        self._by_age: list[tuple[float, str, int]] = []
-        self._by_start: list[tuple[float, str, int]] = []
-        self._version = 0
+        self._waiting = WaitingStages()
 
     @property
     def slots(self) -> int:
@@ -122,13 +114,13 @@ class Scheduler:
     @property
     def upcoming(self) -> str:
         """The stage that is first in line by the policy, whether or not it can start; "" if none waits."""
-        view = self._first()
+        view = self._waiting.first
         return "" if view is None else view.name
 
     @property
     def in_line(self) -> frozenset[str]:
         """The stages that wait for a turn, or were granted one that has not ended."""
-        return frozenset(self._waiting) | self._running.keys()
+        return frozenset(self._waiting.names | self._running.keys())
 
     def wait(self, view: StageView) -> None:
         """The stage waits for a turn, with these figures; they replace what was known of it.
@@ -154,15 +146,14 @@ class Scheduler:
         It may wait again, and then has not waited since before its last turn.
         """
         self._during_turn.pop(name, None)
-        if self._waiting.pop(name, None):
-            self._compact()
+        self._waiting.take(name)
 
     def next(self, now: float) -> Decision:
         """Grants the next turn and takes its slots, or says why none is granted. Call it until it holds."""
         self._now = max(self._now, now)
         starved = self._starved(now)
         must = starved or self._due(now)
-        view = must or self._first()
+        view = must or self._waiting.first
         if view is None:
             return Hold("no stage waits", now)
         later = view.ready_since + min(put_off_seconds(view), self._patience)
@@ -188,7 +179,7 @@ class Scheduler:
     def _granted(self, view: StageView, cut: Cut, needed: int, starved: bool) -> Grant:
         now, free = self._now, self.free_slots
         rows = cut.rows or (cut_to_grain(view, self._wanted(view), self._grain) if view.rows_waiting else 0)
-        del self._waiting[view.name]
+        self._waiting.take(view.name)
         self._running[view.name] = needed
         self._used += needed
         self._expected_ends[view.name] = now + turn_seconds(view, rows)
@@ -211,20 +202,9 @@ class Scheduler:
             return Cut(rows)
         latest = min(now + SAFETY * turn_seconds(view, rows) + LATER_SECONDS, view.start_deadline)
         starts = [Start(by, name) for name, by in self._expected_starts.items() if by < latest]
-        starts += [start_of(other) for other in self._starting_before(latest) if other is not view]
+        starts += [start_of(other) for other in self._waiting.starting_before(latest) if other is not view]
         ends = [now] * (self.free_slots - needed) + sorted(self._expected_ends.values())
         return cut_for_urgent(view, rows, now, starts, ends)
-
-    def _starting_before(self, latest: float) -> Iterator[StageView]:
-        """The waiting stages that must start before then: from the top of the heap, not all of it."""
-        places = [0]
-        while places:
-            place = places.pop()
-            if place < len(self._by_start) and self._by_start[place][0] < latest:
-                _, name, version = self._by_start[place]
-                if self._is_current(name, version):
-                    yield self._waiting[name][1]
-                places += (2 * place + 1, 2 * place + 2)
 
     def expect(self, name: str, start_deadline: float | None) -> None:
         """The stage has nothing to do now, but must be able to start by then; None: nothing is expected."""
@@ -271,9 +251,8 @@ class Scheduler:
         A policy that has no answer for a stage that waits is refused, and nothing changes.
         """
         if policy is not None:
-            heap = [self._entry(policy, view, version) for version, view in self._waiting.values()]
-            heapify(heap)
-            self._policy, self._heap = policy, heap
+            self._waiting.reorder(lambda view: self._place(policy, view))
+            self._policy = policy
         if consumption is not None:
             self._consumption = consumption
 
@@ -281,17 +260,9 @@ class Scheduler:
         turn_end = self._turn_ends.get(view.name, -inf)
         if turn_end > view.ready_since:
             view = replace(view, ready_since=turn_end)
-        entry = self._entry(self._policy, view, self._version + 1)
-        self._version += 1
-        self._waiting[view.name] = (self._version, view)
-        heappush(self._heap, entry)
-        if self._patience < inf:
-            heappush(self._by_age, (view.ready_since, view.name, self._version))
-        if view.start_deadline < inf:
-            heappush(self._by_start, (view.start_deadline, view.name, self._version))
-        self._compact()
+        self._waiting.put(view, self._place(self._policy, view))
 
-    def _entry(self, policy: Policy, view: StageView, version: int) -> Entry:
+    def _place(self, policy: Policy, view: StageView) -> Place:
         now = max(self._now, view.ready_since)
         priority = policy.priority(view, now)
         if priority != priority:
@@ -299,34 +270,19 @@ class Scheduler:
                 view.name,
                 f"{policy} must give stage {view.name!r} a number, got nan: it has no place in line",
             )
-        return put_off(policy, view, now), priority, view.ready_since, view.name, version
-
-    def _first(self) -> StageView | None:
-        while self._heap:
-            *_, name, version = self._heap[0]
-            if self._is_current(name, version):
-                return self._waiting[name][1]
-            heappop(self._heap)
-        return None
+        return put_off(policy, view, now), priority
 
     def _starved(self, now: float) -> StageView | None:
         """The stage that has waited longest, if that is longer than patience lasts."""
-        while self._by_age and isinstance(self._policy, ContextPolicy | BatchIt):
-            since, name, version = self._by_age[0]
-            if self._is_current(name, version):
-                return self._waiting[name][1] if now - since >= self._patience else None
-            heappop(self._by_age)
-        return None
+        if self._patience == inf or not isinstance(self._policy, ContextPolicy | BatchIt):
+            return None
+        view = self._waiting.oldest
+        return view if view is not None and now - view.ready_since >= self._patience else None
 
     def _due(self, now: float) -> StageView | None:
         """Under a plan, the stage that must start soonest, if that is now: its batch need not be full."""
-        while self._by_start and isinstance(self._policy, BatchIt):
-            _, name, version = self._by_start[0]
-            if self._is_current(name, version):
-                view = self._waiting[name][1]
-                return view if start_of(view).by <= now and not view.blocked else None
-            heappop(self._by_start)
-        return None
+        view = self._waiting.soonest if isinstance(self._policy, BatchIt) else None
+        return view if view is not None and start_of(view).by <= now and not view.blocked else None
 
     def _keeps_last_slot(self, view: StageView, needed: int) -> bool:
         """Under a plan: a turn for part of a batch, which nothing interrupts, leaves a slot to others."""
@@ -336,27 +292,8 @@ class Scheduler:
 
     def _next_due(self, now: float) -> float:
         """When the first of the waiting stages must start."""
-        while self._by_start:
-            _, name, version = self._by_start[0]
-            if self._is_current(name, version):
-                return max(start_of(self._waiting[name][1]).by, now + 0.001)
-            heappop(self._by_start)
-        return inf
-
-    def _compact(self) -> None:
-        """Keeps the heaps below three times the waiting stages, at a constant average cost."""
-        most = 3 * len(self._waiting)
-        if len(self._heap) > most:
-            self._heap = [entry for entry in self._heap if self._is_current(*entry[-2:])]
-            heapify(self._heap)
-        for heap in (self._by_age, self._by_start):
-            if len(heap) > most:
-                heap[:] = [entry for entry in heap if self._is_current(*entry[-2:])]
-                heapify(heap)
-
-    def _is_current(self, name: str, version: int) -> bool:
-        current = self._waiting.get(name)
-        return current is not None and current[0] == version
+        view = self._waiting.soonest
+        return inf if view is None else max(start_of(view).by, now + 0.001)
 
 
 def _checked_slots(slots: int) -> int:

@@ -1,0 +1,104 @@
+"""The stages that wait for a turn: the first by the policy, the oldest, the one that must start soonest."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, KeysView
+from heapq import heapify, heappop, heappush
+from math import inf
+from typing import Any
+
+from penstock.scheduling.stage_view import StageView
+
+Place = tuple[int, float]
+"""How far a stage is put off, and its priority."""
+
+
+class WaitingStages:
+    """Views by name, in three orders. Among equals the one that has waited longer comes first.
+
+    Views that were replaced or taken stay in the heaps until they come up or outnumber the others; an entry
+    counts only while its version is the current one of its stage.
+    """
+
+    def __init__(self) -> None:
+        self._views: dict[str, tuple[int, StageView]] = {}
+        self._by_place: list[tuple[int, float, float, str, int]] = []
+        self._by_age: list[tuple[float, str, int]] = []
+        self._by_start: list[tuple[float, str, int]] = []
+        self._version = 0
+
+    def __len__(self) -> int:
+        return len(self._views)
+
+    @property
+    def names(self) -> KeysView[str]:
+        return self._views.keys()
+
+    def put(self, view: StageView, place: Place) -> None:
+        """A stage waits, or waits with other figures than before."""
+        self._version = version = self._version + 1
+        self._views[view.name] = (version, view)
+        heappush(self._by_place, (*place, view.ready_since, view.name, version))
+        heappush(self._by_age, (view.ready_since, view.name, version))
+        if view.start_deadline < inf:
+            heappush(self._by_start, (view.start_deadline, view.name, version))
+        self._compact()
+
+    def take(self, name: str) -> None:
+        """The stage waits no more; nothing happens if it did not."""
+        if self._views.pop(name, None) is not None:
+            self._compact()
+
+    def reorder(self, place_of: Callable[[StageView], Place]) -> None:
+        """Gives all of them new places; none, if one has no place."""
+        self._by_place = [
+            (*place_of(view), view.ready_since, view.name, version) for version, view in self._views.values()
+        ]
+        heapify(self._by_place)
+
+    @property
+    def first(self) -> StageView | None:
+        """The one whose turn is next by the policy."""
+        return self._top(self._by_place)
+
+    @property
+    def oldest(self) -> StageView | None:
+        """The one that has waited longest."""
+        return self._top(self._by_age)
+
+    @property
+    def soonest(self) -> StageView | None:
+        """The one with the earliest start deadline."""
+        return self._top(self._by_start)
+
+    def starting_before(self, latest: float) -> Iterator[StageView]:
+        """Those that must start before then: from the top of the heap, not all of it."""
+        places = [0]
+        while places:
+            place = places.pop()
+            if place < len(self._by_start) and self._by_start[place][0] < latest:
+                _, name, version = self._by_start[place]
+                if self._is_current(name, version):
+                    yield self._views[name][1]
+                places += (2 * place + 1, 2 * place + 2)
+
+    def _top(self, heap: list[Any]) -> StageView | None:
+        while heap:
+            *_, name, version = heap[0]
+            if self._is_current(name, version):
+                return self._views[name][1]
+            heappop(heap)
+        return None
+
+    def _compact(self) -> None:
+        """Keeps each heap below three times the stages that wait, at a constant average cost."""
+        most = 3 * len(self._views)
+        heaps: tuple[list[Any], ...] = (self._by_place, self._by_age, self._by_start)
+        for heap in heaps:
+            if len(heap) > most:
+                heap[:] = [entry for entry in heap if self._is_current(*entry[-2:])]
+                heapify(heap)
+
+    def _is_current(self, name: str, version: int) -> bool:
+        current = self._views.get(name)
+        return current is not None and current[0] == version

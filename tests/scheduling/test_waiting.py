@@ -1,0 +1,57 @@
+from __future__ import annotations
+
+from math import inf
+
+import pytest
+
+from penstock.scheduling import StageView
+from penstock.scheduling.waiting import WaitingStages
+
+
+def view(name: str, since: float = 0.0, start_by: float = inf) -> StageView:
+    return StageView(name, "p", 10, ready_since=since, oldest_arrival=since, slots=1, start_deadline=start_by)
+
+
+def test_each_order_has_a_first_of_its_own() -> None:
+    waiting = WaitingStages()
+    waiting.put(view("by policy", since=3.0, start_by=30.0), (0, 1.0))
+    waiting.put(view("old", since=1.0), (0, 2.0))
+    waiting.put(view("soon", since=2.0, start_by=20.0), (1, 0.0))
+    found = [each.name for each in (waiting.first, waiting.oldest, waiting.soonest) if each is not None]
+    assert found == ["by policy", "old", "soon"]
+    assert {each.name for each in waiting.starting_before(25.0)} == {"soon"}
+    assert {each.name for each in waiting.starting_before(31.0)} == {"soon", "by policy"}
+
+
+def test_new_figures_replace_the_old_ones_in_all_orders() -> None:
+    waiting = WaitingStages()
+    waiting.put(view("a", since=1.0, start_by=10.0), (0, 1.0))
+    waiting.put(view("b", since=2.0, start_by=20.0), (0, 2.0))
+    waiting.put(view("a", since=3.0, start_by=30.0), (0, 3.0))
+    assert [each and each.name for each in (waiting.first, waiting.oldest, waiting.soonest)] == ["b"] * 3
+    waiting.take("b")
+    assert [each and each.name for each in (waiting.first, waiting.oldest, waiting.soonest)] == ["a"] * 3
+    assert len(waiting) == 1
+
+
+def test_without_a_place_for_one_all_stay_where_they_are() -> None:
+    waiting = WaitingStages()
+    waiting.put(view("a"), (0, 1.0))
+    waiting.put(view("b"), (0, 2.0))
+    with pytest.raises(KeyError):
+        waiting.reorder(lambda each: {"a": (0, 9.0)}[each.name])
+    assert waiting.first is not None
+    assert waiting.first.name == "a"
+    waiting.reorder(lambda each: {"a": (0, 9.0), "b": (0, 8.0)}[each.name])
+    assert waiting.first.name == "b"
+
+
+def test_heaps_stay_small_however_often_figures_change() -> None:
+    waiting = WaitingStages()
+    for number in range(5000):
+        waiting.put(view(f"stage {number % 10}", start_by=float(number)), (0, float(number)))
+        heaps = (waiting._by_place, waiting._by_age, waiting._by_start)
+        assert all(len(heap) <= 3 * len(waiting) for heap in heaps)
+    for number in range(10):
+        waiting.take(f"stage {number}")
+    assert [waiting._by_place, waiting._by_age, waiting._by_start] == [[], [], []]
