@@ -11,56 +11,41 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from penstock.errors import PenstockError
-from penstock.measure.changes import Change
-from penstock.measure.congestion import Congestion
-from penstock.measure.profiles import StageProfile
-from penstock.measure.slot_figures import SlotFigures, SlotMeasuring
+from penstock.measure.slot_figures import SlotMeasuring
 from penstock.measure.turns import TurnRecord
 from penstock.pipeline.checks import FloorTable
 from penstock.pipeline.endpoints import SinkSpec
 from penstock.pipeline.latency import Duration, format_seconds, parse_latency, parse_positive
 from penstock.pipeline.pipeline import Pipeline
 from penstock.plan.controller_state import SlotSettings
-from penstock.plan.model_choice import Choice
 from penstock.plan.slot_changes import SlotChange
 from penstock.plan.triggers import parse_trigger
 from penstock.plan.workflow import RESERVE
 from penstock.queues.owner import OwnerLock
 from penstock.scheduling.catalog import policy_named
 from penstock.scheduling.consumption import Planned, parse_consumption
-from penstock.scheduling.decisions import Decision
 from penstock.scheduling.policies import BatchIt, Policy
-from penstock.scheduling.scheduler import CutCount, Scheduler
+from penstock.scheduling.scheduler import Scheduler
 from penstock.spark.adopted import AdoptedQuery, adopted_pipeline
 from penstock.spark.change_log import ChangeLog
 from penstock.spark.checkpoint import StateStore
 from penstock.spark.cluster.pool import first_slots, is_local
 from penstock.spark.dispatcher import Dispatcher
 from penstock.spark.elastic import Elastic, ElasticSettings, check_elastic
+from penstock.spark.engine_reports import EngineReports
 from penstock.spark.feeders import wait_for
 from penstock.spark.housekeeping import Housekeeping
 from penstock.spark.kept_lines import KeptLines
 from penstock.spark.planning import Planner
 from penstock.spark.profiles import Profiles
 from penstock.spark.promise_watch import known_to_be_late
-from penstock.spark.reports import (
-    SinkReport,
-    StageReport,
-    TenantReport,
-    congestion_reports,
-    sink_reports,
-    stage_reports,
-    tenant_reports,
-)
 from penstock.spark.rescaling import ASKED_FOR, Rescaler
 from penstock.spark.running import RunningPipeline
 from penstock.spark.session import build_session, prepare_session, session_warnings
 from penstock.spark.slot_control import SlotControl, check_control
-from penstock.spark.surroundings import PipelineState, Surroundings
-from penstock.stages.stage import StageGraph
+from penstock.spark.surroundings import Surroundings
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
 log = logging.getLogger("penstock")
@@ -71,7 +56,7 @@ STOP_SECONDS = 90.0
 PROFILES = "profiles.json"
 
 
-class Engine:
+class Engine(EngineReports):
     """Runs pipelines under one scheduler.
 
     Without `state` everything lies in a temporary directory that goes with the engine; with it, a
@@ -189,11 +174,6 @@ class Engine:
         elastic.follow()
         return elastic
 
-    @property
-    def pool_slots(self) -> int:
-        """The slots that there are now."""
-        return self._dispatcher.slots
-
     def submit(self, pipeline: Pipeline, *, resume: bool = False) -> RunningPipeline:
         """Starts a pipeline beside those that run; `resume` goes on after a failure."""
         if pipeline.name in self._pipelines and self._pipelines[pipeline.name].state != "stopped":
@@ -260,47 +240,6 @@ class Engine:
         del self._pipelines[name]
         self._around.changes.tell("state", name, "cancelled", "forgotten" if forget else "asked for")
 
-    @property
-    def _all(self) -> tuple[RunningPipeline, ...]:
-        return tuple(self._pipelines.values())
-
-    def _running(self, name: str) -> RunningPipeline:
-        if name not in self._pipelines:
-            raise PenstockError(f"no pipeline {name!r} runs here, of {sorted(self._pipelines)}")
-        return self._pipelines[name]
-
-    @property
-    def pipelines(self) -> dict[str, PipelineState]:
-        """The state of each pipeline, by name."""
-        return {name: running.state for name, running in self._pipelines.items()}
-
-    @property
-    def graphs(self) -> dict[str, StageGraph]:
-        """The stages and queues of each pipeline, with their targets as they are now."""
-        return {name: running.graph for name, running in self._pipelines.items()}
-
-    @property
-    def in_line(self) -> frozenset[str]:
-        """The stages that wait for a turn or have one, as the scheduler knows them."""
-        return self._dispatcher.in_line
-
-    @property
-    def policy(self) -> Policy:
-        """By which turns are granted now."""
-        return self._dispatcher.policy
-
-    def tenant_of(self, name: str) -> str:
-        """Whose pipeline it is."""
-        return self._running(name).pipeline.tenant.name
-
-    def error(self, name: str) -> BaseException | None:
-        """Why a pipeline failed."""
-        return self._running(name).error
-
-    def dead_letters(self, name: str) -> pa.Table:
-        """A pipeline's bad and late rows so far: `dead_letter` (the reason) and `raw`."""
-        return self._running(name).dead_letters()
-
     def drain(self, timeout_seconds: float = 60.0) -> None:
         """Returns when nothing waits and no turn runs; a replay must end by itself for that."""
         if not wait_for(self._idle, timeout_seconds):
@@ -314,36 +253,6 @@ class Engine:
             if running.state == "failed":
                 raise running.error or PenstockError(f"pipeline {running.name!r} failed")
         return all(running.idle for running in self._all)
-
-    def sinks(self) -> list[SinkReport]:
-        """Latency at every sink since it was started."""
-        return sink_reports(self._all)
-
-    def tenants(self) -> list[TenantReport]:
-        """What each tenant got since its pipelines were started."""
-        return tenant_reports(self._all)
-
-    @property
-    def cuts(self) -> CutCount:
-        """Turns that were cut short for another stage, and how many of them took longer than predicted."""
-        return self._dispatcher.cuts
-
-    def stages(self) -> list[StageReport]:
-        """Figures of every stage."""
-        return stage_reports(self._all, self._dispatcher.clock())
-
-    def profile(self, stage: str) -> StageProfile | None:
-        """What turns of a stage were learned to cost; None before the first."""
-        return self._around.profiles.of(stage)
-
-    def congestion(self) -> dict[str, Congestion]:
-        """How evenly each pipeline's stages are served, and the highest rate it could hold, by pipeline."""
-        return congestion_reports(self._all, self._dispatcher.slots, self._dispatcher.clock())
-
-    @property
-    def scheduler_seconds(self) -> float:
-        """Time spent in scheduling since the start: looking at stages and deciding."""
-        return self._dispatcher.scheduler_seconds
 
     def reschedule(self, *, policy: str | Policy | None = None, consumption: str | None = None) -> None:
         """Goes on under another policy, another consumption, or both, from the next turn on."""
@@ -367,31 +276,9 @@ class Engine:
         """
         return self._rescaler.apply(self._all, slots, reason)
 
-    @property
-    def slots(self) -> dict[str, int]:
-        """The slots of every stage: the tasks of its turns."""
-        return {stage.name: stage.slots for running in self._all for stage in tuple(running.stages)}
-
-    def slot_figures(self) -> dict[str, SlotFigures]:
-        """What was measured of each pipeline for models of slots, as of its last interval that ended."""
-        found = {running.name: running.meters.figures for running in self._all}
-        return {name: figures for name, figures in found.items() if figures is not None}
-
-    def slot_models(self, name: str) -> dict[str, Choice]:
-        """The model that stands for each stage of a pipeline whose slots are controlled, and why."""
-        return self._slot_control.choices(self._running(name).name)
-
     def keep_profiles(self, state: Path) -> None:
         """Lets engines on another state directory know what the stages of this one cost."""
         self._around.profiles.keep_in(state / PROFILES)
-
-    def changes(self, since: float = 0.0) -> tuple[Change, ...]:
-        """What was changed after a time, each with its reason: slots, plans, policy, targets, states."""
-        return self._around.changes.since(since)
-
-    def decisions(self, stage: str | None = None, n: int = 100) -> tuple[Decision, ...]:
-        """The last grants and holds, with their reasons."""
-        return self._dispatcher.recent(stage, n)
 
     def on_turn(self, listener: Callable[[TurnRecord], None]) -> None:
         """Calls `listener` with the record of every turn from now on; one that fails is detached."""
