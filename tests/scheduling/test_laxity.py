@@ -235,6 +235,28 @@ def test_a_turn_much_larger_than_any_seen_is_not_trusted_to_the_profile() -> Non
     assert cut_to_grain(replace(slow, rows_seen=120), 120, 1.0) == 120
 
 
+def test_a_stage_that_is_alone_takes_longer_turns_as_long_as_no_other_is_known() -> None:
+    scheduler = Scheduler(Llf(), slots=2, grain_seconds=1.0)
+    much = replace(BULK, rows_waiting=5_000_000, rows_seen=2_000_000)
+
+    def rows(view: StageView) -> int:
+        scheduler.wait(view)
+        granted = scheduler.next(1.0)
+        assert isinstance(granted, Grant)
+        scheduler.finished(view.name, 1.0)
+        return granted.rows
+
+    assert rows(much) == 995_000
+    assert rows(replace(much, latency_seconds=20.0)) == 195_000
+    assert rows(replace(much, latency_seconds=2.0)) == 95_000
+    scheduler.withdraw("idle")
+    assert rows(much) == 95_000
+    scheduler.forget("idle")
+    assert rows(much) == 995_000
+    scheduler.expect("expected", 1000.0)
+    assert rows(much) == 95_000
+
+
 def test_a_slot_is_kept_for_a_stage_that_is_expected_though_nothing_of_it_waits() -> None:
     scheduler = Scheduler(Llf(), slots=1)
     scheduler.expect("urgent", SAFETY * 0.55)

@@ -16,6 +16,8 @@ from typing import Any
 
 CHUNK_BYTES = 1 << 18
 SEND_SECONDS = 10.0
+# A reader that waits is woken for every message, which costs the broker more than the message itself.
+REST_SECONDS = 0.002
 _PUBLISH = 0x30
 _PUBACK = b"\x40\x02"
 
@@ -100,13 +102,15 @@ class MessageTap:
                 came = self._sock.recv(CHUNK_BYTES)
             if not came:
                 return b""
-            self._take(came)
+            if self._take(came) and len(came) < CHUNK_BYTES:
+                time.sleep(REST_SECONDS)
         if not self._others:
             raise BlockingIOError
         taken, self._others = self._others[:size], self._others[size:]
         return taken
 
-    def _take(self, came: bytes) -> None:
+    def _take(self, came: bytes) -> bool:
+        """Whether messages were among it."""
         stream = self._rest + came if self._rest else came
         try:
             messages, others, used = split_packets(stream)
@@ -118,6 +122,7 @@ class MessageTap:
         self._others += others
         if messages:
             self._received(messages)
+        return bool(messages)
 
     def pending(self) -> int:
         """Bytes that a wait for the socket would not notice."""

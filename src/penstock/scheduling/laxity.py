@@ -14,6 +14,8 @@ FEW_ROWS = 5_000
 LEAST_KNOWN = 20_000
 FIRST_TURN = 100_000
 EARLY_PAYS = 4
+ALONE_GRAINS, ALONE_SHARE = 10, 0.1
+"""Of a stage that is alone: its turns in grains, and in shares of its target, at most."""
 PUT_OFF_SECONDS, MOST_PUT_OFF_SECONDS = 2.0, 10.0
 SAFETY = 1.3
 RESERVE, MOST_RESERVE_SECONDS = 0.25, 1.0
@@ -103,6 +105,21 @@ def cut_to_grain(stage: StageView, rows: int, grain_seconds: float) -> int:
     if turn_seconds(stage, rows) <= grain_seconds:
         return rows
     return max(rows_within(stage, rows, grain_seconds), sensible_rows(stage, rows))
+
+
+def grain_alone(stage: StageView, grain_seconds: float) -> float:
+    """How long a turn of a stage that has no other beside it may take.
+
+    Long enough for fixed costs not to count; rows at its beginning are seen no sooner than those at its end,
+    so that a target sets a limit.
+
+    >>> grain_alone(StageView("s", "p", 9, 0.0, 0.0), 1.0)
+    10.0
+    >>> grain_alone(StageView("s", "p", 9, 0.0, 0.0, latency_seconds=30.0), 1.0)
+    3.0
+    """
+    target = inf if stage.latency_seconds is None else stage.latency_seconds
+    return max(grain_seconds, min(ALONE_GRAINS * grain_seconds, ALONE_SHARE * target))
 
 
 def sensible_rows(stage: StageView, rows: int) -> int:

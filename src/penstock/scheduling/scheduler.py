@@ -17,6 +17,7 @@ from penstock.scheduling.laxity import (
     Start,
     cut_for_urgent,
     cut_to_grain,
+    grain_alone,
     put_off_seconds,
     start_of,
     turn_seconds,
@@ -56,7 +57,8 @@ class Scheduler:
     Under a policy by contexts a stage that has waited for `patience_seconds` goes before all that have waited
     less. So, among N stages with turns of at most T seconds on one slot each, none waits longer than
     patience + N * T.
-    A turn is predicted to take `grain_seconds` at most, and the rest of its rows queue again.
+    A turn is predicted to take `grain_seconds` at most, and the rest of its rows queue again; a stage that is
+    alone, and in no hurry, has nobody to make way for, and takes longer turns.
     """
 
     def __init__(
@@ -73,6 +75,7 @@ class Scheduler:
         self._patience = patience_seconds
         self._grain = grain_seconds
         self._slots = _checked_slots(slots)
+        self._known: set[str] = set()
         self._expected_ends: dict[str, float] = {}
         self._expected_starts: dict[str, float] = {}
         self._kept_free: dict[str, float] = {}  # turns that were cut, and when they must end
@@ -135,6 +138,7 @@ class Scheduler:
                 f"stage {view.name!r} must have rows or a flush to wait for a turn, got 0 rows: "
                 "withdraw it, an empty turn is never granted",
             )
+        self._known.add(view.name)
         if view.name in self._running:
             self._during_turn[view.name] = view
         else:
@@ -145,6 +149,7 @@ class Scheduler:
 
         It may wait again, and then has not waited since before its last turn.
         """
+        self._known.add(name)
         self._during_turn.pop(name, None)
         self._waiting.take(name)
 
@@ -178,7 +183,7 @@ class Scheduler:
 
     def _granted(self, view: StageView, cut: Cut, needed: int, starved: bool) -> Grant:
         now, free = self._now, self.free_slots
-        rows = cut.rows or (cut_to_grain(view, self._wanted(view), self._grain) if view.rows_waiting else 0)
+        rows = cut.rows or self._grained(view)
         self._waiting.take(view.name)
         self._running[view.name] = needed
         self._used += needed
@@ -194,9 +199,16 @@ class Scheduler:
         rows = self._consumption.rows(view)
         return rows if view.rows_next is None else min(rows, view.rows_next)
 
+    def _grained(self, view: StageView) -> int:
+        """The rows that consumption wants, cut to the grain; 0 for a flush."""
+        if not view.rows_waiting:
+            return 0
+        grain = grain_alone(view, self._grain) if self._known <= {view.name} else self._grain
+        return cut_to_grain(view, self._wanted(view), grain)
+
     def _sized(self, view: StageView, now: float, needed: int) -> Cut:
         """The rows of a turn: what consumption wants, cut to the grain and for whoever must start soon."""
-        rows = cut_to_grain(view, self._wanted(view), self._grain) if view.rows_waiting else 0
+        rows = self._grained(view)
         # What was learned from a few cold turns must not keep a stage from the turns that teach better.
         if not rows or not view.trusted or not getattr(self._policy, "by_deadline", False):
             return Cut(rows)
@@ -211,11 +223,13 @@ class Scheduler:
         if start_deadline is None:
             self._expected_starts.pop(name, None)
         else:
+            self._known.add(name)
             self._expected_starts[name] = start_deadline
 
     def forget(self, name: str) -> None:
         """The stage is gone."""
         self.withdraw(name)
+        self._known.discard(name)
         self._turn_ends.pop(name, None)
         self._expected_starts.pop(name, None)
 

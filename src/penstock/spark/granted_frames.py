@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from penstock.queues.segment import Slice
 from penstock.spark.arrow_files import arrow_schema, read_streams
 from penstock.spark.each_turn import EachTurn
 from penstock.spark.inputs import Slices, file_lines
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
 Build = Callable[[Mapping[str, "DataFrame"]], "DataFrame"]
+Shares = Callable[[tuple[Slice, ...], int], str]
+"""What is granted for slices on so many slots, as `grantLines` takes it."""
 # Up to so many rows, a job costs more than running its plan in the driver's own thread.
 ROWS_WITHOUT_A_JOB = 2_000
 BYTES_WITHOUT_A_JOB = 4_000_000
@@ -71,8 +74,12 @@ class GrantedSource:
 
     granted: Any
     frame: DataFrame
-    needs_a_task: bool = False
-    """Whether only a job can read it."""
+    shares: Shares | None = None
+    """How it shares rows among tasks by itself; only a job can read such a source."""
+
+    def grant(self, slices: tuple[Slice, ...], slots: int) -> None:
+        """These are the rows of the next turn."""
+        self.granted.grantLines(file_lines(slices) if self.shares is None else self.shares(slices, slots))
 
     @classmethod
     def files(cls, session: SparkSession, schema: StructType) -> GrantedSource:
@@ -102,8 +109,8 @@ class GrantedFrames:
         self._stream = place.folder / "scratch" / "turn.arrow"
         self._session = session
         self._java = java_session(session)
-        self._needs_a_task = any(source.needs_a_task for source in sources.values())
-        self._granted = {queue: source.granted for queue, source in sources.items()}
+        self._sources = sources
+        self._needs_a_task = any(source.shares is not None for source in sources.values())
         self._relations = {queue: source.frame for queue, source in sources.items()}
         self._place = place
         self._build = build
@@ -126,7 +133,7 @@ class GrantedFrames:
     def prepare(self, slots: int) -> None:
         """Plans turns on so many slots beforehand."""
         self._in(Layout(slots))
-        if slots > 1:
+        if slots > 1 and not self._needs_a_task:
             self._in(Layout(slots, dealt=True))
 
     def over(self, slices: Slices) -> DataFrame:
@@ -135,9 +142,10 @@ class GrantedFrames:
         return self._frame()
 
     def _grant(self, slices: Slices, slots: int) -> None:
-        self._now = self._in(Layout(slots, slots > 1 and _better_dealt(slices, slots)))
-        for queue, granted in self._granted.items():
-            granted.grantLines(file_lines(slices.get(queue, ())))
+        dealt = slots > 1 and not self._needs_a_task and _better_dealt(slices, slots)
+        self._now = self._in(Layout(slots, dealt))
+        for queue, source in self._sources.items():
+            source.grant(slices.get(queue, ()), slots)
 
     def _frame(self) -> DataFrame:
         now = self._now

@@ -2,7 +2,7 @@
 
 Asked {"do": "fill", "topic", "first", "rows"} it writes numbered records; asked {"do": "copy", "from", "to"}
 it brings all of a topic into another, and asked {"do": "spool", "from"} into a spool, and answers with the
-seconds; side `life` is asked {"do": "drain"}.
+seconds; plain Spark is told the `cap` of its batches. Side `life` is asked {"do": "drain"}.
 """
 
 from __future__ import annotations
@@ -24,8 +24,6 @@ SLOTS = 2
 SETTINGS = {"spark.driver.memory": "2g"}
 RECORD_CHARACTERS = 100
 DRAIN_SECONDS = 600.0
-# Nobody else waits for a slot, and the plain query takes all there is in one batch too.
-GRAIN = "10m"
 
 
 def made(rows: DataFrame) -> DataFrame:
@@ -69,8 +67,10 @@ class Side:
 class PlainSide(Side):
     """One query that reads all there is and ends, with our session's settings."""
 
-    def copy(self, source: str, to: str) -> float:
+    def copy(self, source: str, to: str, cap: int) -> float:
+        """With `maxOffsetsPerTrigger` at `cap`, or all in one batch where it is 0."""
         reader = self.session.readStream.format("kafka").option("kafka.bootstrap.servers", self.servers)
+        reader = reader.option("maxOffsetsPerTrigger", cap) if cap else reader
         frame = made(reader.option("subscribe", source).option("startingOffsets", "earliest").load())
         writer = frame.writeStream.format("kafka").option("kafka.bootstrap.servers", self.servers)
         writer = writer.option("topic", to).option("checkpointLocation", str(self.fresh()))
@@ -97,7 +97,7 @@ class OurSide(Side):
             return self._drained(pipeline)
 
     def _drained(self, pipeline: Pipeline) -> float:
-        with Engine(self.session, state=self.fresh() / "state", slots=SLOTS, grain=GRAIN) as engine:
+        with Engine(self.session, state=self.fresh() / "state", slots=SLOTS) as engine:
             began = time.perf_counter()
             engine.submit(pipeline)
             engine.drain(DRAIN_SECONDS)

@@ -12,6 +12,7 @@ from penstock.errors import PenstockError
 from penstock.pipeline.kafka import client_settings
 from penstock.pipeline.sources import Kafka
 from penstock.queues.offsets import Offsets, RecordsGone
+from penstock.queues.ranges import ranges_of, shared
 from penstock.queues.segment import Slice
 from penstock.queues.topic import Loss, TopicCursor, TopicRules
 from penstock.spark.granted_frames import GrantedSource
@@ -175,7 +176,12 @@ def granted_offsets(session: SparkSession, spec: Kafka) -> GrantedSource:
     )
     of_rows = jvm(session).org.apache.spark.sql.classic.Dataset.ofRows
     frame = frame_of(of_rows(java_session(session), made.relation()), session)
-    return GrantedSource(made, frame, needs_a_task=True)
+    return GrantedSource(made, frame, _shared_lines)
+
+
+def _shared_lines(slices: tuple[Slice, ...], slots: int) -> str:
+    """Offsets can be divided anywhere: no row has to go from one task to another."""
+    return "\n".join(each.line for each in shared(ranges_of(slices), slots))
 
 
 def stream_of(session: SparkSession, spec: Kafka) -> DataFrame:

@@ -41,37 +41,19 @@ public class GrantedOffsets implements SupportsRead, ScanBuilder, Scan, Batch, G
     this.pollMillis = pollMillis;
   }
 
-  /** One range a line, "size topic partition from until"; neighbours become one. Only between turns. */
+  /** One range a line, "topic partition from until"; each is a partition of the scan. Only between turns. */
   public final void grantLines(String lines) {
     List ranges = new ArrayList();
-    String topic = "";
-    int partition = 0;
-    long from = 0;
-    long until = 0;
     String[] entries = lines.isEmpty() ? new String[0] : lines.split("\n");
     for (int i = 0; i < entries.length; i++) {
       String[] words = entries[i].split(" ");
-      boolean follows = words[1].equals(topic) && Integer.parseInt(words[2]) == partition
-          && Long.parseLong(words[3]) == until;
-      if (!follows) {
-        add(ranges, topic, partition, from, until);
-        topic = words[1];
-        partition = Integer.parseInt(words[2]);
-        from = Long.parseLong(words[3]);
-      }
-      until = Long.parseLong(words[4]);
-    }
-    add(ranges, topic, partition, from, until);
-    granted = (InputPartition[]) ranges.toArray(new InputPartition[ranges.size()]);
-  }
-
-  private void add(List ranges, String topic, int partition, long from, long until) {
-    if (until > from) {
+      TopicPartition partition = new TopicPartition(words[0], Integer.parseInt(words[1]));
       KafkaOffsetRange range =
-          new KafkaOffsetRange(new TopicPartition(topic, partition), from, until, Option.empty());
+          new KafkaOffsetRange(partition, Long.parseLong(words[2]), Long.parseLong(words[3]), Option.empty());
       // Rows that are gone are an error, never skipped: what to do then is not the reader's to say.
       ranges.add(new KafkaBatchInputPartition(range, params, pollMillis, true, headers));
     }
+    granted = (InputPartition[]) ranges.toArray(new InputPartition[ranges.size()]);
   }
 
   public LogicalPlan relation() {
