@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from tests.pipeline.fakes import FakeSink, FakeSource, match, same
 
-from penstock.pipeline import Pipeline, PipelineError
+from penstock.pipeline import Pipeline, PipelineError, sinks
 from penstock.stages import Feed, cut
 
 
@@ -347,3 +347,48 @@ def test_what_is_called_at_every_turn_goes_with_a_source_read_by_turns(p):
     records = p.source("records", ByTurns(native=True))
     records.each_turn("fit", same, schema="x INT").sink("out", FakeSink())
     assert shape(p) == {"p.fit": (("p.records",), ("fit",), "sink out")}
+
+
+TOPIC = sinks.Kafka("127.0.0.1:9092", "handed-on")
+
+
+def test_a_topic_stands_between_two_stages_and_shares_their_turns(p, source):
+    source.operator("a", same).queue(through=TOPIC).operator("b", same, parallelism=2).sink("out", FakeSink())
+    assert shape(p) == {
+        "p.a-out": (("p.in",), ("a", "a-out"), "p.a-out"),
+        "p.b": (("p.a-out",), ("a-in", "b"), "sink out"),
+    }
+    graph = cut(p)
+    assert {name: queue.topic for name, queue in graph.queues.items()} == {"p.in": None, "p.a-out": TOPIC}
+    assert [stage.name for stage in graph.below(graph.stage("p.a-out"))] == ["p.b"]
+
+
+def test_state_and_other_inputs_stand_behind_a_queue_of_their_own_at_both_sides_of_a_topic(p, source):
+    counts = window(source, "w").queue(through=TOPIC)
+    window(counts, "again").union("all", source).sink("out", FakeSink())
+    assert shape(p) == {
+        "p.w": (("p.in",), ("w",), "p.w"),
+        "p.w-out": (("p.w",), ("w-out",), "p.w-out"),
+        "p.w-in": (("p.w-out",), ("w-in",), "p.w-in"),
+        "p.all": (("p.w-in", "p.in"), ("again", "all"), "sink out"),
+    }
+
+
+def test_a_target_below_a_topic_counts_above_it(p, source):
+    source.operator("a", same).queue(through=TOPIC).sink("out", FakeSink(), latency="2s")
+    assert [stage.latency_seconds for stage in cut(p).stages] == [2.0, 2.0]
+
+
+@pytest.mark.parametrize(
+    ("topic", "mistake"),
+    [
+        ("handed-on", "it must go through a sinks.Kafka, got str: nothing could be read from it"),
+        (
+            sinks.Kafka("127.0.0.1:9092"),
+            "its topic must be named, got none: what one stage writes another could not find",
+        ),
+    ],
+)
+def test_a_queue_goes_through_a_topic_that_has_a_name(p, source, topic, mistake):
+    with pytest.raises(PipelineError, match=f"queue 'in': {mistake}"):
+        source.queue(through=topic)

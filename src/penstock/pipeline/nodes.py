@@ -5,11 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from penstock.pipeline.endpoints import SinkSpec, SourceSpec
 
-OperatorKind = Literal["operator", "window", "parse", "union", "join", "each_turn"]
+if TYPE_CHECKING:
+    from penstock.pipeline.sinks import Kafka
+
+OperatorKind = Literal["operator", "window", "parse", "union", "join", "each_turn", "to_topic", "from_topic"]
 
 # Names become directories and parts of dotted names, so that no dot and no slash may be in them.
 _NAME = re.compile(r"[^\W_](?:[\w -]{0,78}[\w-])?")
@@ -57,7 +60,8 @@ class Operator:
 
     `settings` are the pairs, beside the names, by which one version of a pipeline is told from another.
     `turn_schema` (DDL) makes it one that is called at every turn, and says what it then returns. With less
-    than `block` rows it makes nothing. One that `forgets` bounds its state without a watermark.
+    than `block` rows it makes nothing. One that `forgets` bounds its state without a watermark. What one with
+    a `topic` makes goes through that to the operator behind it.
     """
 
     name: str
@@ -74,6 +78,7 @@ class Operator:
     turn_schema: str | None = None
     block: int = 0
     forgets: bool = False
+    topic: Kafka | None = None
 
     @property
     def keeps_dead_letters(self) -> bool:

@@ -10,12 +10,14 @@ from penstock.pipeline.endpoints import SinkSpec, sink_mistake
 from penstock.pipeline.latency import Duration, parse_latency
 from penstock.pipeline.nodes import Operator, Sink
 from penstock.pipeline.parsing import Parsing, TextFormat, field_names, parse_function
+from penstock.pipeline.topic_queue import halves, topic_mistake
 from penstock.pipeline.windows import as_tuple, window_function, window_settings
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
     from penstock.pipeline.pipeline import Pipeline
+    from penstock.pipeline.sinks import Kafka
 
 
 @dataclass(frozen=True, repr=False)
@@ -173,10 +175,20 @@ class Stream:
             Operator(name, "join", inputs, function, parallelism, fuse, stateful=True, watermark=watermark)
         )
 
-    def queue(self) -> Stream:
-        """The same rows, by way of a queue: what is above and what is below run in turns of their own."""
-        self.pipeline.cut_after(self.name)
-        return self
+    def queue(self, through: Kafka | None = None) -> Stream:
+        """The same rows, by way of a queue: what is above and what is below run in turns of their own.
+
+        `through` a Kafka topic, which this queue must have for itself, rows go at least once; without, once.
+        """
+        if through is None:
+            self.pipeline.cut_after(self.name)
+            return self
+        if mistake := topic_mistake(through):
+            self.pipeline.refuse("queue", self.name, mistake)
+        node = self.pipeline.nodes[self.name]
+        above, below = halves(self.name, through, node.parallelism if isinstance(node, Operator) else 1)
+        self.pipeline.add(above)
+        return self.pipeline.add(below)
 
     def feed(self, loop: Stream | str) -> None:
         """Let these rows come in again at `loop`."""

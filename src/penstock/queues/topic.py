@@ -18,6 +18,14 @@ BYTES_PER_RECORD = 1000
 """What a record is taken to be: its size is not known before it is read."""
 
 
+Came = Callable[[int], Arrivals]
+"""When so many rows that a look found had come to their source; without bins where nobody knows."""
+
+
+def not_known(rows: int) -> Arrivals:
+    return Arrivals()
+
+
 @dataclass(frozen=True)
 class TopicRules:
     """Where a consumer without offsets begins, and what it does when records are gone."""
@@ -53,8 +61,9 @@ class TopicCursor:
     Counts are by offsets: compacted topics and transactions leave gaps that count as rows.
     """
 
-    def __init__(self, name: str, rules: TopicRules, offsets: Offsets):
+    def __init__(self, name: str, rules: TopicRules, offsets: Offsets, came: Came = not_known):
         self.name = name
+        self._came = came
         self._rules = rules
         self._partitions: dict[str, _Waiting] = {}
         self._known = dict(offsets.next)
@@ -157,8 +166,9 @@ class TopicCursor:
         if rows <= 0:
             return
         self._sequence += 1
-        # They came at some time since the last look, which is when they count from.
-        came = now if self._looked_at is None else self._looked_at
+        # They came at some time since the last look, which is when they count from unless more is known.
+        since = now if self._looked_at is None else self._looked_at
+        came = self._came(rows)
         segment = Segment(
             sequence=self._sequence,
             producer=partition,
@@ -166,7 +176,7 @@ class TopicCursor:
             files=(),
             sizes=(),
             rows=rows,
-            arrivals=Arrivals.at(came, rows),
+            arrivals=(came if came.bins else Arrivals.at(since, rows)).scaled(rows),
             published=now,
         )
         self._first_of[segment.sequence] = waiting.end

@@ -5,18 +5,20 @@ from __future__ import annotations
 import logging
 import shutil
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from penstock.errors import PenstockError
-from penstock.pipeline.nodes import Sink, Source, Window
+from penstock.pipeline.nodes import Sink, Window
 from penstock.pipeline.sources import Files, Kafka, Rate
+from penstock.pipeline.topic_queue import from_records
 from penstock.queues.cursor import Consumer
 from penstock.queues.disk import Disk
 from penstock.queues.journal import Journal
 from penstock.queues.spool import Spool
+from penstock.queues.topic import not_known
 from penstock.scheduling.progress import SourcesRule
 from penstock.spark.adopted import AdoptedQuery
 from penstock.spark.backlogs import Backlog, FilesBacklog, RateBacklog, UnknownBacklog
@@ -31,6 +33,7 @@ from penstock.spark.held import HeldParts, HeldStage, Late
 from penstock.spark.inputs import QueueInputs, Slices
 from penstock.spark.kafka.backlog import KafkaBacklog
 from penstock.spark.kafka.jars import CONNECTOR
+from penstock.spark.kafka.queue import TopicQueue
 from penstock.spark.kafka.source import TopicSource, granted_offsets, stream_of
 from penstock.spark.kafka.stage import TopicStage
 from penstock.spark.native import NativeParts, NativeStage
@@ -59,6 +62,8 @@ class Compiler:
     schemas: dict[str, StructType]
     disk: Disk
     sources: dict[str, SourcesRule]
+    topics: dict[str, TopicQueue] = field(default_factory=dict)
+    """The queues that are topics, and not spools."""
 
     def compile(self, stage: Stage, place: Place) -> RunningStage:
         """The stage, ready to be scheduled; what it wrote before a crash is shown."""
@@ -66,11 +71,15 @@ class Compiler:
             _empty(folder)
         journal = Journal(place.folder / "journal.json", self.disk)
         if stage.native is not None and isinstance(stage.native.spec, Kafka):
-            return self._topics(stage, stage.native, place, journal)
+            return self._topics(stage, stage.native.spec, place, journal)
+        if stage.inputs[0] in self.topics:
+            return self._topics(stage, self.topics[stage.inputs[0]].source, place, journal)
         if stage.native is not None:
             return self._native(stage, place, journal)
         books = GrantBooks(place, stage.inputs)
-        frame = build(stage, books.frames(place, self.schemas, place.slots))
+        streams = books.frames(place, self.schemas, place.slots)
+        frame = build(stage, streams)
+        self._keep_schema(stage, streams)
         plan = read_plan(frame, driven=True)
         schema = frame.schema if stage.at_turn is None else EachTurn.of(stage).schema
         destination = self._destination(stage, schema, place)
@@ -80,8 +89,8 @@ class Compiler:
             _check_stateless(stage, destination, plan)
             place = replace(place, slots=_slots_of_state(place))
             late = self._late(stage, place)
-            streams = partial(self._stream, stage, place, books, plan)
-            parts = HeldParts(inputs, books, streams, plan.event_time, late, frames, plan.copies)
+            stream = partial(self._stream, stage, place, books, plan)
+            parts = HeldParts(inputs, books, stream, plan.event_time, late, frames, plan.copies)
             return HeldStage(place, destination, journal, parts)
         books.close()
         return DirectStage(place, destination, journal, inputs, frames)
@@ -107,20 +116,37 @@ class Compiler:
         parts = NativeParts(frame, settings, backlog, plan.event_time)
         return NativeStage(place, destination, journal, parts)
 
-    def _topics(self, stage: Stage, native: Source, place: Place, journal: Journal) -> TopicStage:
-        [queue], spec = stage.inputs, native.spec
-        assert isinstance(spec, Kafka)
-        frame = build(stage, {queue: stream_of(place.session, spec)})
+    def _topics(self, stage: Stage, spec: Kafka, place: Place, journal: Journal) -> TopicStage:
+        [queue], session = stage.inputs, place.session
+        read, granted = self._rows_of_topics(queue, spec, session)
+        frame = build(stage, {queue: read})
+        self._keep_schema(stage, {queue: read})
         plan = read_plan(frame)
         if plan.is_stateful:
-            subject = f"source {native.name!r} of pipeline {stage.pipeline!r}, read by turns,"
-            raise _with_state(subject, plan)
+            kind, name = ("source", stage.native.name) if stage.native is not None else ("queue", queue)
+            raise _with_state(f"{kind} {name!r} of pipeline {stage.pipeline!r}, read by turns,", plan)
         schema = frame.schema if stage.at_turn is None else EachTurn.of(stage).schema
         destination = self._destination(stage, schema, place)
-        source = TopicSource(spec, stage.name, place.session, journal.entry.offsets(queue))
+        came = self.topics[queue].handover.seen if queue in self.topics else not_known
+        source = TopicSource(spec, stage.name, session, journal.entry.offsets(queue), came)
         inputs = QueueInputs({queue: source.cursor}, place.folder / "slices")
-        frames = partial(self._granted, stage, place, {queue: granted_offsets(place.session, spec)})
+        frames = partial(self._granted, stage, place, {queue: granted})
         return TopicStage(place, destination, journal, inputs, frames, source)
+
+    def _rows_of_topics(
+        self, queue: str, spec: Kafka, session: SparkSession
+    ) -> tuple[DataFrame, GrantedSource]:
+        """As a stream, and as what turns read: records, or the rows that a stage put into them."""
+        read, granted = stream_of(session, spec), granted_offsets(session, spec)
+        if queue not in self.topics:
+            return read, granted
+        schema = self.schemas[queue]
+        return from_records(read, schema), replace(granted, frame=from_records(granted.frame, schema))
+
+    def _keep_schema(self, stage: Stage, inputs: Mapping[str, DataFrame]) -> None:
+        """What the rows that go into a topic are: its records do not say."""
+        if stage.output in self.topics:
+            self.schemas[stage.output] = build(stage, inputs, before=stage.operators[-1].name).schema
 
     def _inputs(self, stage: Stage, place: Place, journal: Journal) -> QueueInputs:
         consumers: dict[str, Consumer] = {
@@ -156,6 +182,8 @@ class Compiler:
             end = end_for(stage.sink.spec, Writer(stage.name, place.folder, self.disk, place.session))
             return Destination(end, True, buried, splits)
         assert stage.output is not None
+        if stage.output in self.topics:
+            return Destination(self.topics[stage.output].end(stage.name, place.session), False)
         kept = [field for field in schema.fields if not (splits and field.name in (DEAD_LETTER, RAW))]
         self.schemas[stage.output] = StructType(kept)
         return Destination(QueueEnd(self.spools[stage.output], stage.name), False, buried, splits)
@@ -183,8 +211,9 @@ def _check_stateless(stage: Stage, destination: Destination, plan: StreamPlan) -
     """Refuses state, which was not declared, in one stage with what needs direct turns."""
     if stage.at_turn is not None:
         subject = f"operator {stage.at_turn.name!r} of pipeline {stage.pipeline!r}, called at every turn,"
-    elif stage.sink is not None and isinstance(destination.end, RemoteEnd):
-        subject = f"sink {stage.sink.name!r} of pipeline {stage.pipeline!r}, which may be away,"
+    elif isinstance(destination.end, RemoteEnd):
+        end = f"sink {stage.sink.name!r}" if stage.sink is not None else f"topic of {stage.output!r}"
+        subject = f"{end} of pipeline {stage.pipeline!r}, which may be away,"
     else:
         return
     raise _with_state(subject, plan)

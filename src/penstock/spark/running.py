@@ -28,6 +28,7 @@ from penstock.spark.direct import DirectStage
 from penstock.spark.ends import QueueEnd
 from penstock.spark.feeder_catalog import QueueFeeder, feeder_for, has_feeder
 from penstock.spark.jvm import schema_from_ddl
+from penstock.spark.kafka.queue import TopicQueue
 from penstock.spark.kafka.stage import TopicStage
 from penstock.spark.native import NativeStage
 from penstock.spark.refusals import AnotherVersion, PipelineFailed, read_json
@@ -178,6 +179,9 @@ class RunningPipeline:
     def _open_queue(self, queue: Queue, compiler: Compiler) -> None:
         from pyspark.sql.pandas.types import from_arrow_schema
 
+        if queue.topic is not None:
+            compiler.topics[queue.name] = TopicQueue(queue.topic)
+            return
         spec: Any = queue.source.spec if queue.source is not None else None
         compiler.sources[queue.name] = self._sources_of(queue)
         if isinstance(spec, FromSpool):

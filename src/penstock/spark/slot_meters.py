@@ -24,10 +24,16 @@ class SlotMeters:
     def __init__(self, graph: StageGraph, now: float, measuring: SlotMeasuring):
         self._lock = threading.Lock()
         self._measuring = measuring
-        self._outputs = {stage.name: stage.output for stage in graph.stages}
+        topics = {name: queue for name, queue in graph.queues.items() if queue.topic is not None}
+        self._outputs = {
+            stage.name: None if stage.output in topics else stage.output for stage in graph.stages
+        }
         self._native = {stage.name: stage.inputs[0] for stage in graph.stages if stage.native is not None}
         self._outside = {name: queue.consumers for name, queue in graph.queues.items() if not queue.producers}
         self._outside |= {source: (stage,) for stage, source in self._native.items()}
+        self._counted = frozenset(self._outside)
+        # What comes out of a topic is not known by the turn that wrote it: it is followed as new.
+        self._outside |= {name: queue.consumers for name, queue in topics.items()}
         readers = {name: len(queue.consumers) for name, queue in graph.queues.items()}
         readers |= dict.fromkeys(self._native.values(), 1)
         self._stages = {stage.name: StageSlotMeter(now, measuring) for stage in graph.stages}
@@ -43,7 +49,7 @@ class SlotMeters:
             self._stages[stage].arrived(segment.published, segment.rows)
             if queue in self._outside and segment.published >= self._started_at:
                 came = segment.arrivals.mean if segment.arrivals.bins else segment.published
-                if stage == self._outside[queue][0]:
+                if queue in self._counted and stage == self._outside[queue][0]:
                     self._outside_rows += segment.rows
                 self._lineage.arrived(self._origin(queue, segment), came)
 

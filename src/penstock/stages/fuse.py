@@ -20,6 +20,7 @@ def cut(pipeline: Pipeline) -> StageGraph:
     between two operators with state, and where a union or join has a native source beside another input.
     An operator that is called at every turn ends its stage, which has neither state nor a native source;
     nor has that of a sink that may be away. A source read by turns goes with these, and not with state.
+    A topic that rows go through is written as such a sink is, and read as such a source is.
     """
     pipeline.check()
     cutter = _Cutter(pipeline, pipeline.graph())
@@ -100,6 +101,7 @@ class _Cutter:
             consumers=tuple(stage.name for stage in stages if stage.native is None and full in stage.inputs),
             source=node if isinstance(node, Source) and not node.spec.native else None,
             loop_schema=next((loop.schema for loop in looped if isinstance(loop, Loop)), None),
+            topic=node.topic if isinstance(node, Operator) else None,
         )
 
     def _always_queued(self, name: str) -> bool:
@@ -109,7 +111,7 @@ class _Cutter:
         return (
             isinstance(node, Loop)
             or (isinstance(node, Source) and not node.spec.native)
-            or (isinstance(node, Operator) and node.dead_letters)
+            or (isinstance(node, Operator) and (node.dead_letters or node.topic is not None))
             or name in self.pipeline.cuts
             or name in self.graph.feeds.values()
             or len(self.graph.consumers[name]) > 1
@@ -125,6 +127,8 @@ class _Cutter:
             if not isinstance(node, Operator):
                 continue
             self.queued.update(each for each in node.inputs if not self._alike(each, node))
+            if node.topic is not None:
+                self.queued.update(each for each in node.inputs if chains[each].held)
             if node.dead_letters:
                 # A stage has one queue for dead letters, and a window needs it for its late rows.
                 self.queued.update(each for each in self._fused(node) if chains[each].stateful)
@@ -135,17 +139,22 @@ class _Cutter:
                 stateful=node.stateful or any(chain.stateful for chain in above),
                 by_turns=any(chain.by_turns for chain in above),
             )
+            if node.kind == "from_topic":
+                chains[name] = _Chain(native=True, by_turns=True)
 
     def _fused(self, node: Operator | Sink) -> list[str]:
         return [name for name in dict.fromkeys(node.inputs) if name not in self.queued]
 
     def _alike(self, above: str, node: Operator) -> bool:
-        """Whether the settings of two neighbours let them share a turn. A source goes with any operator."""
+        """Whether the settings of two neighbours let them share a turn. A source goes with any operator, and
+        so does an end of a topic."""
         other = self.nodes[above]
-        if not isinstance(other, Operator):
+        if not isinstance(other, Operator) or other.kind == "from_topic":
             return True
         if other.turn_schema is not None:
             return False
+        if node.topic is not None:
+            return True
         return self.pipeline.fuse and other.fuse and node.fuse and other.parallelism == node.parallelism
 
     def _members(self, end: str) -> list[Source | Loop | Operator | Sink]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from penstock.pipeline.nodes import Operator, Sink, Source, Window
+from penstock.pipeline.sinks import Kafka
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +89,8 @@ class Queue:
     source: Source | None = None
     loop_schema: str | None = None
     dead_letters: bool = False
+    topic: Kafka | None = None
+    """Where its rows lie, if not in a spool."""
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from penstock.pipeline.sources import Kafka
 from penstock.queues.offsets import Offsets, RecordsGone
 from penstock.queues.ranges import ranges_of, shared
 from penstock.queues.segment import Slice
-from penstock.queues.topic import Loss, TopicCursor, TopicRules
+from penstock.queues.topic import Came, Loss, TopicCursor, TopicRules, not_known
 from penstock.spark.granted_frames import GrantedSource
 from penstock.spark.jvm import frame_of, java_session, jvm
 from penstock.spark.kafka.connector import connector, java_map
@@ -73,10 +73,17 @@ class TopicSource:
 
     reads = True
 
-    def __init__(self, spec: Kafka, stage: str, session: SparkSession, offsets: Offsets):
+    def __init__(
+        self,
+        spec: Kafka,
+        stage: str,
+        session: SparkSession,
+        offsets: Offsets,
+        came: Came = not_known,
+    ):
         self.spec = spec
         self.topics = spec.names
-        self.cursor = TopicCursor(stage, TopicRules(spec.start, spec.on_lost), offsets)
+        self.cursor = TopicCursor(stage, TopicRules(spec.start, spec.on_lost), offsets, came)
         self._stage = stage
         self._session = session
         self._watch: BrokerWatch | None = None

@@ -102,6 +102,11 @@ class BrokerWatch:
             self._changed.notify()
         return last
 
+    def look_soon(self) -> None:
+        """Does not wait until the next look is due: something was written."""
+        with self._changed:
+            self._changed.notify()
+
     def look(self, topics: Iterable[str]) -> Look:
         """A look right now, at everything."""
         return self._look(topics, anew=True)
