@@ -5,6 +5,7 @@ from tests.pipeline.fakes import FakeSink, FakeSource, match, same
 
 from penstock.pipeline import Pipeline, PipelineError, sinks
 from penstock.stages import Feed, cut
+from penstock.stages.stage import guarantee_at
 
 
 @pytest.fixture
@@ -377,6 +378,15 @@ def test_state_and_other_inputs_stand_behind_a_queue_of_their_own_at_both_sides_
 def test_a_target_below_a_topic_counts_above_it(p, source):
     source.operator("a", same).queue(through=TOPIC).sink("out", FakeSink(), latency="2s")
     assert [stage.latency_seconds for stage in cut(p).stages] == [2.0, 2.0]
+
+
+def test_rows_that_went_through_a_topic_reach_no_sink_exactly_once(p, source):
+    a = source.operator("a", same)
+    a.queue(through=TOPIC).operator("b", same).queue().sink("out", FakeSink())
+    a.sink("other", FakeSink())
+    graph = cut(p)
+    ends = {stage.sink.name: guarantee_at(graph, stage) for stage in graph.stages if stage.sink}
+    assert ends == {"out": "at least once", "other": "exactly once"}
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from penstock.measure.congestion import Congestion, congestion_of
 from penstock.measure.histogram import LatencyHistogram
 from penstock.measure.stage_meter import StageFigures
-from penstock.stages.stage import first_stages
+from penstock.stages.stage import first_stages, guarantee_at
 
 if TYPE_CHECKING:
     from penstock.spark.running import RunningPipeline
@@ -106,7 +106,8 @@ def sink_reports(pipelines: Iterable[RunningPipeline]) -> list[SinkReport]:
         for stage in tuple(running.stages):
             sink = running.graph.stage(stage.name).sink
             if sink is not None:
-                promise, target = sink.spec.guarantee, sink.latency_seconds
+                promise = guarantee_at(running.graph, running.graph.stage(stage.name))
+                target = sink.latency_seconds
                 reports.append(SinkReport(running.name, sink.name, promise, target, stage.books.latency))
     return reports
 

@@ -126,6 +126,19 @@ class StageGraph:
         )
 
 
+def guarantee_at(graph: StageGraph, end: Stage) -> str:
+    """How often a row reaches the sink of a stage: no better than a topic on its way lets it."""
+    assert end.sink is not None
+    seen, ahead = {end.name}, [end]
+    while ahead:
+        for queue in (graph.queues[name] for name in ahead.pop().inputs if name in graph.queues):
+            if queue.topic is not None:
+                return queue.topic.guarantee
+            ahead += [stage for stage in graph.producers_of(queue.name) if stage.name not in seen]
+            seen.update(queue.producers)
+    return end.sink.spec.guarantee
+
+
 def first_stages(graph: StageGraph) -> frozenset[str]:
     """The first operations of a pipeline: for each source one stage that reads it, as rows count once."""
     first = {stage.name for stage in graph.stages if stage.native is not None}

@@ -41,13 +41,13 @@ def test_stages_are_joined_by_a_topic_whose_backlog_is_seen_and_a_restart_goes_o
     first.drain()
     assert sorted(kept.column("n")) == [2 * number for number in range(100)]
     assert through.values == sorted(f'{{"n":{number}}}' for number in range(100))
-    assert {report.name: report.figures.rows_in for report in first.stages()} == {
+    assert {report.stage: report.figures.rows_in for report in first.stages()} == {
         "p.numbers-out": 100,
         "p.double": 100,
     }
     assert not list((running.folder / "queues").glob("*"))
     [sink] = first.sinks()
-    assert sink.latency.count == 100
+    assert (sink.latency.count, sink.guarantee) == (100, "at least once")
     first.stop()
     into.write(map(str, range(100, 150)))
     second = engine()
