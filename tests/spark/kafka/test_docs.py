@@ -38,7 +38,7 @@ def test_every_block_of_the_guide_runs(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(penstock, "Engine", partial(Engine, spark))
     blocks = re.findall(r"```python\n(.*?)```", DOCS.read_text(), re.DOTALL)
-    assert len(blocks) == 3
+    assert len(blocks) == 4
 
     def wait_for_rows(said: str) -> None:
         eventually(lambda: Path("own-orders").exists() and pq.read_table("own-orders").num_rows == 20)
@@ -47,4 +47,5 @@ def test_every_block_of_the_guide_runs(
     for block in blocks:
         exec(block.replace("127.0.0.1:9092", broker.servers), names)
     assert pq.read_table("own-orders").num_rows == 20
+    assert sorted(pq.read_table("archive")["id"].to_pylist()) == list(range(11, 20))
     assert sorted(bytes(row["key"]).decode() for row in large.read()) == sorted(map(str, range(11, 20)))
