@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from penstock.ingest import mqtt_wire
 from penstock.ingest.mqtt_wire import MalformedPacket, Message, MessageTap, split_packets
 
 PINGRESP = b"\xd0\x00"
@@ -85,3 +86,27 @@ def test_the_tap_hands_on_messages_and_leaves_the_rest_to_its_reader() -> None:
     theirs.close()
     assert tap.recv(1) == b""
     tap.close()
+
+
+def test_the_reader_rests_after_messages_so_that_it_is_not_woken_for_each(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rests: list[float] = []
+    monkeypatch.setattr(mqtt_wire, "CHUNK_BYTES", 32)
+    monkeypatch.setattr(mqtt_wire.time, "sleep", rests.append)
+    ours, theirs = socket.socketpair()
+    ours.setblocking(False)
+    tap = MessageTap(ours, lambda messages: None)
+    theirs.sendall(PINGRESP)
+    assert tap.recv(2) == PINGRESP
+    assert rests == []
+    theirs.sendall(publish(b"t", b"a", 7))
+    with pytest.raises(BlockingIOError):
+        tap.recv(1)
+    assert rests == [mqtt_wire.REST_SECONDS]
+    theirs.sendall(publish(b"t", b"full", 7) + publish(b"t", b"x" * 64, 8))
+    with pytest.raises(BlockingIOError):
+        tap.recv(1)
+    assert len(rests) == 1
+    tap.close()
+    theirs.close()
