@@ -55,10 +55,10 @@ def as_records(rows: DataFrame) -> DataFrame:
 
 
 def from_records(records: DataFrame, schema: StructType) -> DataFrame:
-    """The rows that `as_records` was given."""
+    """The rows that `as_records` was given; a record of another kind is an error, never a row of nulls."""
     from pyspark.sql import functions as F
 
-    read = F.from_json(F.col("value").cast("string"), schema, FORM)
+    read = F.from_json(F.col("value").cast("string"), schema, {**FORM, "mode": "FAILFAST"})
     return records.select(read.alias("row")).select("row.*")
 
 

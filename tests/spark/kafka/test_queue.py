@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.spark.conftest import EngineFactory
+from tests.spark.conftest import EngineFactory, eventually
 from tests.spark.kafka.topics import Topic
 from tests.spark.streams import Kept
 
@@ -54,6 +54,8 @@ def test_stages_are_joined_by_a_topic_whose_backlog_is_seen_and_a_restart_goes_o
     second.submit(handing_on(into, through, kept))
     second.drain()
     assert sorted(kept.column("n")) == [2 * number for number in range(150)]
+    through.write(["no row of this queue"])
+    eventually(lambda: second.pipelines["p"] == "failed")
 
 
 EXACT = (
