@@ -249,9 +249,10 @@ def test_a_stage_that_is_alone_takes_longer_turns_as_long_as_no_other_is_known()
     assert rows(much) == 995_000
     assert rows(replace(much, latency_seconds=20.0)) == 195_000
     assert rows(replace(much, latency_seconds=2.0)) == 95_000
-    scheduler.withdraw("idle")
+    scheduler.expect("idle", None)
     assert rows(much) == 95_000
     scheduler.forget("idle")
+    scheduler.withdraw("idle")
     assert rows(much) == 995_000
     scheduler.expect("expected", 1000.0)
     assert rows(much) == 95_000

@@ -149,7 +149,6 @@ class Scheduler:
 
         It may wait again, and then has not waited since before its last turn.
         """
-        self._known.add(name)
         self._during_turn.pop(name, None)
         self._waiting.take(name)
 
@@ -220,10 +219,10 @@ class Scheduler:
 
     def expect(self, name: str, start_deadline: float | None) -> None:
         """The stage has nothing to do now, but must be able to start by then; None: nothing is expected."""
+        self._known.add(name)
         if start_deadline is None:
             self._expected_starts.pop(name, None)
         else:
-            self._known.add(name)
             self._expected_starts[name] = start_deadline
 
     def forget(self, name: str) -> None:
