@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import logging
 import shutil
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,21 +15,17 @@ import pyarrow as pa
 
 from penstock.errors import PenstockError
 from penstock.pipeline.pipeline import Pipeline
-from penstock.pipeline.sources import FromSpool, Replay
 from penstock.queues.disk import Disk
-from penstock.queues.errors import SpoolClosed
 from penstock.queues.spool import Spool
-from penstock.scheduling.progress import IDLE_SECONDS, SourcesRule
 from penstock.spark.blame import blame
 from penstock.spark.compile import Compiler, RunningStage
 from penstock.spark.dead_letters import dead_letters_in
 from penstock.spark.direct import DirectStage
 from penstock.spark.ends import QueueEnd
-from penstock.spark.feeder_catalog import QueueFeeder, feeder_for, has_feeder
-from penstock.spark.jvm import schema_from_ddl
-from penstock.spark.kafka.queue import TopicQueue
+from penstock.spark.feeder_catalog import QueueFeeder
 from penstock.spark.kafka.stage import TopicStage
 from penstock.spark.native import NativeStage
+from penstock.spark.open_queues import OpenQueues
 from penstock.spark.refusals import AnotherVersion, PipelineFailed, read_json
 from penstock.spark.slot_meters import SlotMeters
 from penstock.spark.slots_in_force import SlotsInForce
@@ -38,7 +33,7 @@ from penstock.spark.stage_base import Place
 from penstock.spark.surroundings import PipelineState, Surroundings
 from penstock.stages.fingerprint import describe, differences
 from penstock.stages.fuse import cut
-from penstock.stages.stage import Queue, first_stages
+from penstock.stages.stage import first_stages
 from penstock.stages.targets import with_target
 
 log = logging.getLogger("penstock")
@@ -57,15 +52,17 @@ class RunningPipeline:
         self._failing = False
         self.stages: list[RunningStage] = []
         self.meters = SlotMeters(self.graph, around.dispatcher.clock(), around.measuring)
-        self.feeders: list[QueueFeeder] = []
         self._around = around
-        self._spools: dict[str, Spool] = {}
-        self._own: list[Spool] = []
-        self._listeners: list[tuple[Spool, Callable[[], None]]] = []
+        self._queues = OpenQueues(self.graph, self.folder / "queues", around)
         self._disk = Disk(around.fsync)
         self._slots = SlotsInForce(self.folder / "slots.json", self._disk)
         self._lock = threading.RLock()
         self._stopping = threading.Lock()
+
+    @property
+    def feeders(self) -> Sequence[QueueFeeder]:
+        """Those that bring rows into its queues."""
+        return self._queues.feeders
 
     @property
     def _failure(self) -> Path:
@@ -97,8 +94,7 @@ class RunningPipeline:
             try:
                 self._open()
             except BaseException:
-                for feeder in self.feeders:
-                    feeder.stop()
+                self._queues.end_feeders()
                 self._close()
                 raise
             self._failure.unlink(missing_ok=True)
@@ -114,9 +110,8 @@ class RunningPipeline:
             self._disk.replace(path, json.dumps(current, indent=1).encode())
 
     def _open(self) -> None:
-        compiler = Compiler(self._spools, {}, self._disk, {})
-        for queue in self.graph.queues.values():
-            self._open_queue(queue, compiler)
+        compiler = Compiler(self._queues.spools, {}, self._disk, {})
+        self._queues.open(compiler)
         started_at = self._around.dispatcher.clock()
         slots = self._slots.read()
         self.meters = SlotMeters(self.graph, started_at, self._around.measuring)
@@ -150,7 +145,7 @@ class RunningPipeline:
         self._slots.keep({each.name: each.slots for each in self.stages if each.slots != told[each.name]})
         for running in self.stages:
             running.show_again()
-        for spool in self._own:
+        for spool in self._queues.own:
             spool.discard_pending()
 
     @property
@@ -159,16 +154,6 @@ class RunningPipeline:
         share = self.pipeline.tenant.share
         return None if share is None else share / max(len(first_stages(self.graph)), 1)
 
-    def _sources_of(self, queue: Queue) -> SourcesRule:
-        """How many producers a queue has at least, and how long one of this pipeline may be silent."""
-        specs = [each.source.spec for each in self.graph.queues.values() if each.source is not None]
-        idle = max((spec.idle_seconds for spec in specs if isinstance(spec, FromSpool)), default=IDLE_SECONDS)
-        if queue.loop_schema is not None:
-            return SourcesRule(0, idle)
-        spec = queue.source.spec if queue.source is not None else None
-        expected = spec.sources if isinstance(spec, FromSpool) else len(queue.producers)
-        return SourcesRule(max(expected, 1), idle)
-
     def _link(self) -> None:
         """Lets each stage know those that it replies to."""
         by_name = {stage.name: stage for stage in self.stages}
@@ -176,39 +161,12 @@ class RunningPipeline:
             for below in self.graph.below(stage, loops=False):
                 by_name[below.name].above += (by_name[stage.name],)
 
-    def _open_queue(self, queue: Queue, compiler: Compiler) -> None:
-        from pyspark.sql.pandas.types import from_arrow_schema
-
-        if queue.topic is not None:
-            compiler.topics[queue.name] = TopicQueue(queue.topic)
-            return
-        spec: Any = queue.source.spec if queue.source is not None else None
-        compiler.sources[queue.name] = self._sources_of(queue)
-        if isinstance(spec, FromSpool):
-            self._spools[queue.name] = spec.spool
-            compiler.schemas[queue.name] = schema_from_ddl(spec.schema)
-            return
-        # A loop has no limit: the stage that must empty its queue is the one that would wait for room.
-        limit = self._around.queue_limit_bytes if queue.loop_schema is None else None
-        if has_feeder(spec):
-            limit = spec.limit_bytes if isinstance(spec, Replay) else spec.limit_bytes or limit
-        folder = self.folder / "queues" / queue.name.split(".", 1)[1]
-        spool = Spool(folder, name=queue.name, limit_bytes=limit, fsync=self._around.fsync)
-        self._spools[queue.name] = spool
-        self._own.append(spool)
-        if has_feeder(spec):
-            feeder = feeder_for(spec, spool, self._around.dispatcher.clock)
-            compiler.schemas[queue.name] = from_arrow_schema(feeder.schema)
-            self.feeders.append(feeder)
-        elif queue.loop_schema is not None:
-            compiler.schemas[queue.name] = schema_from_ddl(queue.loop_schema)
-
     def _launch(self) -> None:
         dispatcher = self._around.dispatcher
         for stage in self.stages:
             for queue in stage.inputs.consumers if not isinstance(stage, NativeStage) else ():
-                if queue in self._spools:
-                    self._listen(self._spools[queue], stage)
+                if queue in self._queues.spools:
+                    self._listen(self._queues.spools[queue], stage)
             if isinstance(stage.destination.end, QueueEnd):
                 self._listen(stage.destination.end.spool, stage)
             dispatcher.add(stage)
@@ -218,9 +176,7 @@ class RunningPipeline:
             feeder.start()
 
     def _listen(self, spool: Spool, stage: RunningStage) -> None:
-        listener = partial(self._around.dispatcher.changed, stage)
-        spool.add_listener(listener)
-        self._listeners.append((spool, listener))
+        self._queues.listen(spool, partial(self._around.dispatcher.changed, stage))
 
     def _start_query(self, stage: NativeStage) -> None:
         try:
@@ -316,8 +272,7 @@ class RunningPipeline:
     def _stop_all(self, forget: bool = False) -> None:
         # Not under the lock: a turn that fails meanwhile must be able to say so.
         with self._stopping:
-            for feeder in self.feeders:
-                feeder.stop()
+            self._queues.end_feeders()
             for stage in self.stages:
                 while not self._around.dispatcher.wait_for_end(stage):
                     log.warning("stage %r is still in a turn: its pipeline stops when that ends", stage.name)
@@ -328,26 +283,11 @@ class RunningPipeline:
             self._close(forget)
 
     def _close(self, forget: bool = False) -> None:
-        for spool, listener in self._listeners:
-            spool.remove_listener(listener)
         for stage in self.stages:
             if not isinstance(stage, NativeStage):
-                self._leave(stage.name, stage.inputs.consumers, forget)
-        for spool in self._own:
-            spool.close()
-        self.stages, self.feeders, self._own, self._listeners = [], [], [], []
-        self._spools.clear()
-
-    def _leave(self, stage: str, queues: Iterable[str], forget: bool) -> None:
-        """A spool of the user's keeps what the stage has not read, unless it never comes back."""
-        for queue in queues:
-            spool = self._spools.get(queue)
-            if spool is not None and spool not in self._own:
-                with contextlib.suppress(SpoolClosed):
-                    if forget:
-                        spool.unsubscribe(stage)
-                    else:
-                        spool.detach(stage)
+                self._queues.leave(stage.name, stage.inputs.consumers, forget)
+        self._queues.close()
+        self.stages = []
 
     def check(self, alive: frozenset[str]) -> None:
         """Looks after held queries: one that is not among the runs alive stops the pipeline."""
@@ -357,7 +297,9 @@ class RunningPipeline:
 
     def dead_letters(self) -> pa.Table:
         """All bad and late rows so far: `dead_letter` (the reason) and `raw`."""
-        return dead_letters_in(spool for spool in self._own if self.graph.queues[spool.name].dead_letters)
+        return dead_letters_in(
+            spool for spool in self._queues.own if self.graph.queues[spool.name].dead_letters
+        )
 
     @property
     def rows_waiting(self) -> int:

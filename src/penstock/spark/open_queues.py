@@ -1,0 +1,101 @@
+"""The queues of a pipeline that runs: opened, filled, listened to, and left."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+from penstock.pipeline.sources import FromSpool, Replay
+from penstock.queues.errors import SpoolClosed
+from penstock.queues.spool import Spool
+from penstock.scheduling.progress import IDLE_SECONDS, SourcesRule
+from penstock.spark.compile import Compiler
+from penstock.spark.feeder_catalog import QueueFeeder, feeder_for, has_feeder
+from penstock.spark.jvm import schema_from_ddl
+from penstock.spark.kafka.queue import TopicQueue
+from penstock.spark.surroundings import Surroundings
+from penstock.stages.stage import Queue, StageGraph
+
+
+class OpenQueues:
+    """Spools by the names of their queues, and the feeders that fill them; `own` lie under `folder`."""
+
+    def __init__(self, graph: StageGraph, folder: Path, around: Surroundings):
+        self._graph, self._folder, self._around = graph, folder, around
+        self.spools: dict[str, Spool] = {}
+        self.own: list[Spool] = []
+        self.feeders: list[QueueFeeder] = []
+        self._listeners: list[tuple[Spool, Callable[[], None]]] = []
+
+    def open(self, compiler: Compiler) -> None:
+        """Opens all of them, and tells the compiler what it has to know of each."""
+        for queue in self._graph.queues.values():
+            if queue.topic is not None:
+                compiler.topics[queue.name] = TopicQueue(queue.topic)
+            else:
+                compiler.sources[queue.name] = self._sources_of(queue)
+                self._open(queue, compiler)
+
+    def _open(self, queue: Queue, compiler: Compiler) -> None:
+        from pyspark.sql.pandas.types import from_arrow_schema
+
+        spec: Any = queue.source.spec if queue.source is not None else None
+        if isinstance(spec, FromSpool):
+            self.spools[queue.name] = spec.spool
+            compiler.schemas[queue.name] = schema_from_ddl(spec.schema)
+            return
+        # A loop has no limit: the stage that must empty its queue is the one that would wait for room.
+        limit = self._around.queue_limit_bytes if queue.loop_schema is None else None
+        if has_feeder(spec):
+            limit = spec.limit_bytes if isinstance(spec, Replay) else spec.limit_bytes or limit
+        folder = self._folder / queue.name.split(".", 1)[1]
+        spool = Spool(folder, name=queue.name, limit_bytes=limit, fsync=self._around.fsync)
+        self.spools[queue.name] = spool
+        self.own.append(spool)
+        if has_feeder(spec):
+            feeder = feeder_for(spec, spool, self._around.dispatcher.clock)
+            compiler.schemas[queue.name] = from_arrow_schema(feeder.schema)
+            self.feeders.append(feeder)
+        elif queue.loop_schema is not None:
+            compiler.schemas[queue.name] = schema_from_ddl(queue.loop_schema)
+
+    def _sources_of(self, queue: Queue) -> SourcesRule:
+        """How many producers a queue has at least, and how long one of this pipeline may be silent."""
+        specs = [each.source.spec for each in self._graph.queues.values() if each.source is not None]
+        idle = max((spec.idle_seconds for spec in specs if isinstance(spec, FromSpool)), default=IDLE_SECONDS)
+        if queue.loop_schema is not None:
+            return SourcesRule(0, idle)
+        spec = queue.source.spec if queue.source is not None else None
+        expected = spec.sources if isinstance(spec, FromSpool) else len(queue.producers)
+        return SourcesRule(max(expected, 1), idle)
+
+    def listen(self, spool: Spool, listener: Callable[[], None]) -> None:
+        """Calls `listener` when something has changed in a spool, until it is closed."""
+        spool.add_listener(listener)
+        self._listeners.append((spool, listener))
+
+    def end_feeders(self) -> None:
+        for feeder in self.feeders:
+            feeder.stop()
+
+    def leave(self, stage: str, queues: Iterable[str], forget: bool) -> None:
+        """A spool of the user's keeps what the stage has not read, unless it never comes back."""
+        for queue in queues:
+            spool = self.spools.get(queue)
+            if spool is not None and spool not in self.own:
+                with contextlib.suppress(SpoolClosed):
+                    if forget:
+                        spool.unsubscribe(stage)
+                    else:
+                        spool.detach(stage)
+
+    def close(self) -> None:
+        """Those of the user's stay open."""
+        for spool, listener in self._listeners:
+            spool.remove_listener(listener)
+        for spool in self.own:
+            spool.close()
+        self.own, self.feeders, self._listeners = [], [], []
+        self.spools.clear()
