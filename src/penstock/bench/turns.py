@@ -62,7 +62,7 @@ def run(settings: BenchSettings) -> BenchResult:
     result.setup |= _setup(length)
     with tempfile.TemporaryDirectory(prefix="penstock-bench-", ignore_cleanup_errors=True) as name:
         folder = Path(name)
-        for part in settings.option("only") or PARTS:
+        for part in settings.option("only") or (QUICK_PARTS if settings.quick else PARTS):
             (folder / part).mkdir()
             PARTS[part](result, folder / part, length, settings)
     return result
@@ -193,6 +193,7 @@ def _idle(result: BenchResult, folder: Path, length: Length, settings: BenchSett
 
 
 PARTS: dict[str, Part] = {"decisions": _decisions, "turns": _turns, "hop": _hop, "idle": _idle}
+QUICK_PARTS = ("decisions", "turns", "hop")  # a hundred pipelines take a minute to start
 
 
 def _scaled(one: Summary, factor: float) -> Summary:
