@@ -55,7 +55,11 @@ class StandingEngine:
         return [SinkReport("p", "out", "exactly once", 1.0, latency)]
 
     def tenants(self) -> list[TenantReport]:
-        return [TenantReport("ads", 0.8, None, 10, 0.95, 0.5, 0.7, 12.5, 600)]
+        latency = LatencyHistogram()
+        latency.add(0.5, 95)
+        latency.add(0.9, 5)
+        sink = SinkReport("p", "out", "exactly once", 0.8, latency)
+        return [TenantReport("ads", 0.8, None, (sink,), 12.5, 600)]
 
     def congestion(self) -> dict[str, Congestion]:
         figures = {report.stage: report.figures for report in self.stage_reports}
@@ -97,7 +101,7 @@ def test_a_pipeline_is_told_its_highest_rate_and_how_even_it_is() -> None:
 
 
 def test_a_tenant_is_told_what_it_got_and_what_it_took() -> None:
-    assert shown(140, "ads") == ["ads 0.8 10 95.0% 0.500 0.700 12.5"]
+    assert shown(140, "ads") == ["ads 0.8 100 95.0% 0.500 0.888 12.5"]
 
 
 def test_without_a_terminal_one_line_tells_of_all() -> None:

@@ -132,7 +132,14 @@ class FakeEngine:
 
     def tenants(self) -> list[TenantReport]:
         return [
-            TenantReport(self.tenant_of(name), 0.8, None, 100, 0.99, 0.1, 0.3, 12.5, 1000)
+            TenantReport(
+                self.tenant_of(name),
+                0.8,
+                None,
+                tuple(each for each in self.sinks() if each.pipeline == name),
+                12.5,
+                1000,
+            )
             for name in self.graphs
         ]
 

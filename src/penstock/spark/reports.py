@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from penstock.measure.congestion import Congestion, congestion_of
@@ -62,12 +63,34 @@ class TenantReport:
     name: str
     latency_seconds: float | None
     share: float | None
-    results: float
-    in_time: float
-    p50: float
-    p99: float
+    sinks: tuple[SinkReport, ...]
     slot_seconds: float
     rows_in: int
+
+    @cached_property
+    def _latency(self) -> LatencyHistogram:
+        merged = LatencyHistogram()
+        for sink in self.sinks:
+            merged.merge(sink.latency)
+        return merged
+
+    @property
+    def results(self) -> float:
+        return sum(sink.latency.count for sink in self.sinks)
+
+    @property
+    def in_time(self) -> float:
+        """Share of the results within the targets of their sinks; 1.0 without results."""
+        good = sum(sink.share_in_time * sink.latency.count for sink in self.sinks)
+        return good / self.results if self.results else 1.0
+
+    @property
+    def p50(self) -> float:
+        return self._latency.quantile(0.5)
+
+    @property
+    def p99(self) -> float:
+        return self._latency.quantile(0.99)
 
 
 def tenant_reports(pipelines: Iterable[RunningPipeline]) -> list[TenantReport]:
@@ -79,21 +102,13 @@ def tenant_reports(pipelines: Iterable[RunningPipeline]) -> list[TenantReport]:
 
 
 def _tenant_report(name: str, pipelines: list[RunningPipeline]) -> TenantReport:
-    sinks = sink_reports(pipelines)
-    latency = LatencyHistogram()
-    for sink in sinks:
-        latency.merge(sink.latency)
-    results = latency.count
-    in_time = sum(sink.share_in_time * sink.latency.count for sink in sinks)
+    sinks = tuple(sink_reports(pipelines))
     stages = [(stage, first_stages(each.graph)) for each in pipelines for stage in tuple(each.stages)]
     return TenantReport(
         name=name,
         latency_seconds=min((sink.target_seconds for sink in sinks if sink.target_seconds), default=None),
         share=pipelines[0].pipeline.tenant.share,
-        results=results,
-        in_time=in_time / results if results else 1.0,
-        p50=latency.quantile(0.5) if results else 0.0,
-        p99=latency.quantile(0.99) if results else 0.0,
+        sinks=sinks,
         slot_seconds=sum(stage.books.slot_seconds for stage, _ in stages),
         rows_in=sum(stage.books.rows_taken for stage, first in stages if stage.name in first),
     )
