@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 from penstock.errors import PenstockError
 from penstock.queues.journal import Journal
-from penstock.queues.offsets import Offsets
-from penstock.queues.position import Position
 from penstock.scheduling.decisions import Grant
 from penstock.scheduling.stage_view import StageView
 from penstock.spark.arrow_files import BatchTable
@@ -20,7 +18,8 @@ from penstock.spark.checkpoint import Checkpoint, StateNotDivisible
 from penstock.spark.direct import FramesBefore, runs
 from penstock.spark.ends import Written
 from penstock.spark.grant_books import GrantBooks
-from penstock.spark.inputs import QueueInputs, Slices, turn_input
+from penstock.spark.grant_ledger import GrantLedger
+from penstock.spark.inputs import QueueInputs, Slices
 from penstock.spark.query import HeldQuery, QuerySettings
 from penstock.spark.results import Dating, Result, Rows
 from penstock.spark.stage_base import Destination, Place, StageBase, set_pool
@@ -70,12 +69,13 @@ class HeldStage(StageBase):
         )
         self.inputs = parts.inputs
         self._grants = parts.grants
+        self._ledger = GrantLedger(journal, parts.inputs, parts.grants)
         self._event_time = parts.event_time
         self._context: Mapping[str, Any] = {}
         self._late = parts.late
         self._frames_before = parts.frames_before
         self._last_took = TurnInput()
-        self._lock = threading.RLock()
+        self._lock = self._ledger.lock
         # Of a change of slots and a stop, one comes after the other.
         self._life = threading.Lock()
         self._stopped = False
@@ -85,12 +85,12 @@ class HeldStage(StageBase):
         self._adrift = False
         self._flush_due = False
         self._flush_since = 0.0
-        self._unreleased: dict[int, Slices] = {}
-        self._positions: dict[int, dict[str, Position | Offsets]] = {}
         self._parts = parts
         self._checkpoint = Checkpoint(place.folder / "checkpoint")
         self._query = self._new_query()
-        self._recover()
+        for slices in self._ledger.recover():
+            self._context = self.line.took(slices, self.now)
+        self._flush_due, self._flush_since = journal.entry.flush, self.now
 
     def _new_query(self) -> HeldQuery:
         place, copies = self.place, self._parts.copies
@@ -101,31 +101,14 @@ class HeldStage(StageBase):
         self._table = BatchTable(frame, place.folder / "scratch" / "batch.arrow")
         return HeldQuery(frame, self._on_batch, settings)
 
-    def _recover(self) -> None:
-        """Takes again what was granted and not released: Spark may want to read it once more."""
-        entry = self.journal.entry
-        for number in sorted(entry.grants):
-            slices = self.inputs.take_again(entry.grants[number])
-            self._unreleased[number] = slices
-            self._grants.add(number, slices)
-            self._context = self.line.took(slices, self.now)
-            if number <= entry.grant:
-                self._positions[number] = self.inputs.commit(slices)
-        self._flush_due, self._flush_since = entry.flush, self.now
-
-    @property
-    def _outstanding(self) -> tuple[int, ...]:
-        return tuple(sorted(number for number in self._unreleased if number > self.journal.entry.grant))
-
     def view(self, now: float) -> StageView | None:
         rows = self.inputs.rows_waiting
         self.books.waiting(rows, now, self.inputs.rows_offered)
         if not self.may_run:
             return None
         with self._lock:
-            if self._grant is None and self._outstanding:
-                again = sum(turn_input(self._unreleased[number]).rows for number in self._outstanding)
-                return self.base_view(rows + again, now, now)
+            if self._grant is None and self._ledger.outstanding:
+                return self.base_view(rows + self._ledger.took.rows, now, now)
         since = self.inputs.ready_since
         flush_since = self._flush_since if self._flush_due else None
         if rows == 0 or since is None:
@@ -137,7 +120,7 @@ class HeldStage(StageBase):
         try:
             with self._lock:
                 self._grant = grant
-                if not self._outstanding and grant.rows > 0:
+                if not self._ledger.outstanding and grant.rows > 0:
                     self._cut(grant)
                 self._flush_due = False
             self.books.began(grant.at, self.inputs.rows_waiting)
@@ -146,19 +129,16 @@ class HeldStage(StageBase):
             self.fail(error)
 
     def _cut(self, grant: Grant) -> None:
-        """The rows of the turn, durable before Spark learns of them."""
+        """The rows of the turn."""
         # Rows of a segment may stand in any order of event time: the first part of a cut one would
         # raise the watermark beyond rows of the second, which would then be late.
         self.line.look(self.now)
         slices = self.inputs.take(grant.rows, whole_segments=True, order=self.line.key_of)
         self._context = self.line.took(slices, self.now)
-        number = max(self._unreleased, default=self.journal.entry.grant) + 1
-        self.journal.write(self.journal.entry.with_grant(number, slices))
-        self._unreleased[number] = slices
-        self._grants.add(number, slices)
+        self._ledger.add(slices)
 
     def _begin(self) -> None:
-        self._query.suit(self._took().rows)
+        self._query.suit(self._ledger.took.rows)
         if not self._query.started:
             self._query.start(ran_before=self.journal.entry.batch >= 0)
             return
@@ -174,10 +154,6 @@ class HeldStage(StageBase):
         if self._event_time is None or reached is None:
             return False
         return self._query.raise_watermark(reached, self._event_time.delay_seconds)
-
-    def _took(self) -> TurnInput:
-        portions = [turn_input(self._unreleased[number]).portions for number in self._outstanding]
-        return TurnInput(tuple(portion for group in portions for portion in group))
 
     def _on_batch(self, frame: DataFrame, batch: int) -> bool:
         """Runs a batch of the query; whether to hold after it."""
@@ -197,8 +173,8 @@ class HeldStage(StageBase):
             # Windows that it has completed: Spark runs what flushes them next.
             self._raise_watermark()
             return self._grant is None
-        self._release_committed()
-        took = self._took() if served else TurnInput()
+        self._ledger.release()
+        took = self._ledger.took if served else TurnInput()
         # Windows that a turn without rows brings out were completed by the turn before it.
         self._last_took = took if served else self._last_took
         rows = Rows(lambda: frame, lambda: self._table.of(frame))
@@ -209,7 +185,7 @@ class HeldStage(StageBase):
         visible_at = self.reveal(written, took, batch)
         self.inputs.tell()
         with self._lock:
-            grant, done = self._grant, not self._outstanding
+            grant, done = self._grant, not self._ledger.outstanding
             if grant is not None and not done:
                 return False
             self._grant, self._adrift = None, False
@@ -239,45 +215,17 @@ class HeldStage(StageBase):
             self.tell_of_late(after.late_rows)
             return written
         # Spark's figure counts groups and windows; only that there is something late is taken from it.
-        late = self._late(self._merged(), self._query.late_threshold(batch))
+        late = self._late(self._ledger.merged, self._query.late_threshold(batch))
         buried = self.destination.dead.write(self.result(Rows.of(late), result.dating), batch)
         self.books.late_rows += buried.rows
         return self.with_dead(written, buried)
 
-    def _merged(self) -> Slices:
-        merged: dict[str, Any] = {}
-        for number in self._outstanding:
-            for queue, pieces in self._unreleased[number].items():
-                merged[queue] = (*merged.get(queue, ()), *pieces)
-        return merged
-
     def _commit(self, batch: int, served: int, written: Written) -> None:
         """Spark has not committed the batch yet, so its rows stay behind the released positions."""
         with self._lock:
-            for number in self._outstanding:
-                if number <= served:
-                    self._positions[number] = self.inputs.commit(self._unreleased[number])
-            grant = max(served, self.journal.entry.grant)
+            grant = self._ledger.serve(served)
             entry = replace(self.journal.entry, batch=batch, grant=grant, flush=self._flush_due)
             self.journal.write(replace(entry, outputs=written.outputs, progress=self.line.to_json()))
-
-    def _release_committed(self) -> None:
-        """A new batch means that Spark has committed the one before: its rows are needed no more."""
-        with self._lock:
-            entry = self.journal.entry
-            done = sorted(number for number in self._unreleased if number <= entry.grant)
-            if not done:
-                return
-            positions = dict(entry.positions)
-            for number in done:
-                positions |= self._positions.pop(number)
-            grants = {number: taken for number, taken in entry.grants.items() if number not in done}
-            self.journal.write(replace(entry, positions=positions, grants=grants))
-            released = [self._unreleased.pop(number) for number in done]
-        # Without the lock: a release wakes the dispatcher, which asks for this stage's view.
-        for slices in released:
-            self.inputs.release(slices)
-        self._grants.forget_below(done[-1] + 1)
 
     def fail(self, error: BaseException) -> None:
         with self._lock:
@@ -286,7 +234,7 @@ class HeldStage(StageBase):
 
     def runs_before(self, operator: str) -> bool:
         """Whether the operators before this one run on the rows of the turn that failed."""
-        return runs(self._frames_before(operator), self._merged())
+        return runs(self._frames_before(operator), self._ledger.merged)
 
     def check(self, alive: frozenset[str]) -> None:
         """Notices a query that has died, or that found nothing to do when it was granted a turn."""
@@ -312,7 +260,7 @@ class HeldStage(StageBase):
             return
         self.line.look(self.now)
         with self._lock:
-            held = self._grant is None and not self._adrift and not self._outstanding
+            held = self._grant is None and not self._adrift and not self._ledger.outstanding
             if not held or self._flush_due or not self._query.holds or not self._raise_watermark():
                 return
             self._context = self.line.context(self.now)
@@ -363,4 +311,4 @@ class HeldStage(StageBase):
                 # Spark flushes by itself once it is released, but would not after a restart.
                 self._query.stop(lambda: self._flush_due)
             finally:
-                self._grants.close()
+                self._ledger.close()
