@@ -39,6 +39,18 @@ def test_draws_have_the_mean_and_the_spread_asked_for_and_repeat_with_the_seed(
     assert drawn[:5] != [draw(4, number, scv) for number in range(5)]
 
 
+@pytest.mark.spark
+def test_the_time_of_a_row_can_follow_from_what_is_in_it(spark: SparkSession) -> None:
+    emulated_service, nanos = jvm(spark).penstock.EmulatedService, []
+    for key in (5, 6, 5):
+        begun = monotonic()
+        emulated_service(0.05, 1.0, 3).call(1.0, key)
+        nanos.append(monotonic() - begun)
+        assert nanos[-1] == pytest.approx(0.05 * emulated_service.drawn(3, key, 1.0), abs=0.03)
+    rows = spark.range(0, 3, 1, 1).selectExpr("id", "id % 2 as part")
+    assert service(0.001, 0.5, by_row=True)(rows).count() == 3
+
+
 def test_a_pipeline_tells_which_of_its_operators_only_wait() -> None:
     from penstock import sinks, sources
 

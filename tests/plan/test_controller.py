@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import inf
 
 import pytest
@@ -13,7 +13,7 @@ from penstock.errors import PenstockError
 from penstock.measure.smoothing import WindowSmoothing
 from penstock.model import GIGk, MMk, Network
 from penstock.plan.controller import SlotController
-from penstock.plan.controller_state import Hold, Rescale, SlotObservation, SlotSettings, SlotState
+from penstock.plan.controller_state import Hold, Rescale, SlotObservation, SlotSettings, SlotState, Visit
 from penstock.plan.slots import assign_processors, min_processors
 
 MINUTE = 60.0
@@ -70,11 +70,13 @@ class World:
             self.look(rate)
 
     def look(self, rate: float) -> None:
-        seen_rate = self.smooth["rate"].smooth(self.noisy(rate))
+        now = self.noisy(rate)
+        seen_rate = self.smooth["rate"].smooth(now)
         slot_rates = {name: self.smooth[name].smooth(self.noisy(mu)) for name, mu in SLOT_RATES.items()}
         seconds = self.noisy(min(self.truth(rate, self.slots), 30.0))
         self.measured.append(seconds)
-        seen = SlotObservation(self.minute * MINUTE, network_of(seen_rate, slot_rates), self.slots, seconds)
+        network, surge = network_of(seen_rate, slot_rates), now / seen_rate
+        seen = SlotObservation(self.minute * MINUTE, network, self.slots, seconds, surge=surge)
         step = self.controller.step(self.state, seen)
         self.state = step.state
         self.reasons.append(step.decision.reason)
@@ -138,6 +140,31 @@ def test_each_change_of_rate_is_followed_by_one_change_of_slots() -> None:
         settled.append(max(late, default=begin - 1) + 1 - begin)
     assert world.kinds == ["more", "fewer", "more"]
     assert all(minutes <= 4 for minutes in settled)
+
+
+def test_slots_that_cannot_keep_up_with_what_comes_now_are_not_waited_for() -> None:
+    slots = dict(placed(network_of(6.0), 7))
+    controller, state = SlotController(FEWEST), SlotState(slots, -100 * MINUTE, (0.7, 0.7))
+    smoothed = network_of(6.0)
+    seen = SlotObservation(MINUTE, smoothed, slots, 1.4, surge=3.0)
+    assert seen.coming.sojourn_seconds(slots) == inf
+    step = controller.step(state, seen)
+    assert isinstance(step.decision, Rescale)
+    assert step.decision.plan.total == min_processors(network_of(18.0), FEWEST.aim_seconds).total
+    held = controller.step(state, SlotObservation(MINUTE, smoothed, slots, 1.4)).decision
+    assert isinstance(held, Hold)
+
+
+def test_what_piled_up_before_a_change_is_worked_off_before_there_are_more() -> None:
+    slots, few = dict(placed(network_of(12.0), 14)), dict(placed(network_of(6.0), 7))
+    left = (Visit(few, 9.0, 8.0),)
+    state = SlotState(slots, 0.0, (5.0, 4.0), short_looks=2, left=left)
+    seen = SlotObservation(4 * MINUTE, network_of(12.0), slots, 3.0)
+    decision = SlotController(FEWEST).step(state, seen).decision
+    assert isinstance(decision, Hold)
+    assert "as what piled up is worked off" in decision.reason
+    later = replace(seen, now=20 * MINUTE)
+    assert isinstance(SlotController(FEWEST).step(state, later).decision, Rescale)
 
 
 def test_a_short_burst_changes_nothing_when_the_window_is_long() -> None:
@@ -205,7 +232,7 @@ def test_slots_that_proved_too_few_are_not_gone_back_to_under_the_same_load() ->
 
     world = World(FEWEST, placed(network_of(6.0), 9), truth=truth)
     world.run(60, 6.0)
-    assert world.kinds == ["fewer", "more", "more"]
+    assert world.kinds == ["fewer", "more", "more", "fewer"]
     assert sum(world.slots.values()) == 9
     assert world.reasons[-1].startswith("E[T] measured 0.3 s, under 0.7 s, but no fewer slots would do")
 

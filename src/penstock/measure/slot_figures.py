@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import inf
 
 from penstock.errors import PenstockError
@@ -11,6 +12,10 @@ from penstock.measure.inputs import InputFigures
 from penstock.measure.moments import MomentMeter, Spread, StageMoments
 from penstock.measure.smoothing import Smoothing, WindowSmoothing
 from penstock.measure.turns import TurnRecord
+
+
+LAST_TURNS = 150
+"""Of a stage, from which it is learned what they cost."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +63,8 @@ class StageSlotFigures:
     """Rows of the slot that has most of a turn, on average."""
     shortest_seconds: float = 0.0
     """Of the turns of late."""
+    turns: tuple[tuple[int, int, int, float], ...] = field(default=(), repr=False)
+    """The last ones with rows: rows in, rows out, slots, seconds."""
 
     def with_costs(self, fixed_seconds: float) -> StageSlotFigures:
         """With c0 and c1, given c0 as it was learned from turns of different sizes.
@@ -85,6 +92,17 @@ class SlotFigures:
     inputs: InputFigures
     """Since the interval before: inputs are segments from outside."""
     stages: Mapping[str, StageSlotFigures]
+    rows_made: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    """By stage, of each row from each of those it reads; "" for what comes from outside."""
+    rows_per_input: float = 1.0
+    input_scv: float = 1.0
+    """Squared coefficient of variation of the time between inputs."""
+
+    @property
+    def surge(self) -> float:
+        """What came from outside since the interval before, as a multiple of the smoothed rate."""
+        now = self.inputs.inputs_per_second * self.rows_per_input
+        return now / self.outside_rows_per_second if self.outside_rows_per_second > 0.0 else 1.0
 
 
 class StageSlotMeter:
@@ -100,6 +118,7 @@ class StageSlotMeter:
         self._turns, self._rounds = Spread(), Spread()
         self._shortest = self._shortest_before = inf
         self._input_turns = 0
+        self._last_turns: deque[tuple[int, int, int, float]] = deque(maxlen=LAST_TURNS)
         figures = ("sojourn", "turns", "gap", "turn", "rounds")
         self._smooth = {name: measuring.smoothing() for name in figures}
         self._figures = StageSlotFigures(StageMoments(), 1)
@@ -123,6 +142,7 @@ class StageSlotMeter:
         self._turns.add(record.turn_seconds)
         self._rounds.add(-(-record.rows_in // record.slots))
         self._shortest = min(self._shortest, record.turn_seconds)
+        self._last_turns.append((record.rows_in, record.rows_out, record.slots, record.turn_seconds))
 
     def look(self, now: float, slots: int, turns: int, inputs_done: int) -> StageSlotFigures:
         """What the interval that ends now tells; where it tells nothing of a figure, that stays as it was."""
@@ -152,7 +172,10 @@ class StageSlotMeter:
             shortest = min(self._shortest, self._shortest_before)
             self._shortest, self._shortest_before = inf, self._shortest
         self._turns, self._rounds = Spread(), Spread()
-        return replace(made, turn_seconds=seconds, turn_rounds=mean, shortest_seconds=shortest)
+        turned = tuple(self._last_turns)
+        return replace(
+            made, turn_seconds=seconds, turn_rounds=mean, shortest_seconds=shortest, turns=turned
+        )
 
     def slots_changed(self) -> None:
         """What a row stayed before tells nothing of now."""

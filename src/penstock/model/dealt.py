@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
-from math import ceil, exp, inf, log, sqrt
-from statistics import NormalDist
+from math import exp, inf, sqrt
 
+from penstock.model.dealt_cost import NORMAL, DealtCost, greatest_normal
 from penstock.model.stage_model import check_number
 
 ROUNDS = 200
@@ -16,36 +15,6 @@ UNEVEN = 0.1
 """Of the time between segments, by what it varies at least."""
 QUANTILES = (-1.593, -0.967, -0.589, -0.282, 0.0, 0.282, 0.589, 0.967, 1.593)
 """Of a normal distribution, at 1/18, 3/18 and so on."""
-NORMAL = NormalDist()
-
-
-@lru_cache(maxsize=4096)
-def greatest_normal(count: int) -> tuple[float, float]:
-    """Mean and variance of the greatest of so many draws from a normal distribution, within 2%.
-
-    The mean is Blom's; the variance is fitted to tables.
-
-    >>> [round(each, 2) for each in greatest_normal(10)]
-    [1.55, 0.35]
-    """
-    mean = NORMAL.inv_cdf((count - 0.375) / (count + 0.25))
-    return mean, 1.0 / (1.0 + log(count) * (0.62 + 0.075 * log(count)))
-
-
-def greatest_sum(tasks: int, rows_each: float, scv: float) -> float:
-    """The longest of `tasks` sums of so many service times with mean 1, by the third roots of gamma's draws,
-    which are nearly normal (Wilson and Hilferty).
-
-    >>> [round(greatest_sum(n, 1.0, 1.0), 2) for n in (1, 2, 10)]  # harmonic numbers: 1, 1.5, 2.93
-    [1.0, 1.53, 2.94]
-    """
-    if scv == 0.0 or tasks <= 1:
-        return rows_each
-    shape = rows_each / scv
-    mean, variance = greatest_normal(tasks)
-    spread = 1.0 / (3.0 * sqrt(shape))
-    root = 1.0 - spread * spread + spread * mean
-    return rows_each * max(root**3 + 3.0 * root * spread * spread * variance, 1.0)
 
 
 @dataclass(frozen=True)
@@ -98,17 +67,8 @@ class DealtTurns:
 
     def turn_seconds(self, rows: int, slots: int) -> float:
         """L(n)."""
-        return self.fixed_seconds + self.row_seconds * self._longest(max(rows, 1), slots)
-
-    def _longest(self, rows: int, slots: int) -> float:
-        """Of the slowest task, in mean service times."""
-        scv, most = self.service_scv, ceil(rows / slots)
-        if most == 1 or scv == 0.0:
-            return greatest_sum(min(rows, slots), most, scv)
-        # Some tasks have one row more than the others: by themselves, and as a spread among all of them.
-        more, mean = rows - (most - 1) * slots, rows / slots
-        uneven = (more / slots) * (1.0 - more / slots) / mean
-        return max(greatest_sum(more, most, scv), greatest_sum(slots, mean, scv + uneven))
+        cost = DealtCost(self.fixed_seconds, self.row_seconds, self.service_scv)
+        return cost.turn_seconds(max(rows, 1), slots)
 
     def _around(self, rows: float, slots: int) -> float:
         """L over the numbers of rows that vary around a mean as arrivals do."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, is_dataclass, replace
 from functools import cached_property
 
 from penstock.model.stage_model import ModelError, StageModel, check_number, least_slots
@@ -20,6 +20,13 @@ class NetworkStage:
 
     def __post_init__(self) -> None:
         check_number(f"the weight of stage {self.name!r}", self.weight, 0.0, "no input is negative")
+
+    def scaled(self, factor: float) -> NetworkStage:
+        """With so many times the rows, where the model tells of one stage."""
+        rate = getattr(self.model, "rows_per_second", None)
+        if rate is None or not is_dataclass(self.model):
+            return self
+        return replace(self, model=replace(self.model, rows_per_second=factor * rate))
 
     def weighted_seconds(self, slots: int) -> float:
         """What the stage adds to E[T]."""
@@ -64,6 +71,11 @@ class Network:
             )
         )
 
+    @property
+    def separable(self) -> bool:
+        """Whether the slots of one stage change nothing at another."""
+        return True
+
     @cached_property
     def busy_slots(self) -> float:
         """Of all stages."""
@@ -82,6 +94,10 @@ class Network:
     def sojourn_seconds(self, slots: Mapping[str, int]) -> float:
         """E[T] for slots by stage; inf if a queue grows without end."""
         return sum(stage.weighted_seconds(slots[stage.name]) for stage in self.stages)
+
+    def scaled(self, factor: float) -> Network:
+        """The same with so many times the rows; a pool of stages stays as it is."""
+        return replace(self, stages=tuple(each.scaled(factor) for each in self.stages))
 
     def utilisation(self, slots: Mapping[str, int]) -> dict[str, float]:
         """Of each stage's slots, the share that must be busy to keep up."""

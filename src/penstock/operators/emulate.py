@@ -27,6 +27,7 @@ class Service:
     scv: float = 0.0
     seed: int = 0
     units: str | None = None
+    by_row: bool = False
 
     def __post_init__(self) -> None:
         if not 0.0 < self.seconds_per_row < inf:
@@ -48,21 +49,30 @@ class Service:
             float(self.seconds_per_row), float(self.scv), self.seed
         )
         units = F.lit(1.0) if self.units is None else F.col(self.units)
-        return rows.filter(called_each_time(session, "emulated_service", function, "BOOLEAN", units))
+        key = F.xxhash64(*rows.columns) if self.by_row else F.lit(None).cast("bigint")
+        return rows.filter(called_each_time(session, "emulated_service", function, "BOOLEAN", units, key))
 
 
-def service(seconds_per_row: float, scv: float = 0.0, seed: int = 0, units: str | None = None) -> Service:
+def service(
+    seconds_per_row: float,
+    scv: float = 0.0,
+    seed: int = 0,
+    units: str | None = None,
+    *,
+    by_row: bool = False,
+) -> Service:
     """An operator that lets its task wait for each row, so long on average, and changes nothing.
 
     Times are drawn anew for each row: of gamma's distributions that with the squared coefficient of variation
     `scv` (0: always the same, 1: exponential). With `units`, a column of numbers, a row takes so many times
     as long, and none where it is null. A session of K slots (`build_session(cores=K)`) runs K tasks at once
-    on however many cores. One seed gives one sequence of draws in a process, shared by all that have it.
+    on however many cores. One seed gives one sequence of draws in a process, shared by all that have it; `by_row`
+    a row's draw follows from the seed and what is in the row, and is the same in every run.
 
     >>> service(0.05, scv=1.0, seed=7)
-    Service(seconds_per_row=0.05, scv=1.0, seed=7, units=None)
+    Service(seconds_per_row=0.05, scv=1.0, seed=7, units=None, by_row=False)
     """
-    return Service(seconds_per_row, scv, seed, units)
+    return Service(seconds_per_row, scv, seed, units, by_row)
 
 
 def emulated(pipeline: Pipeline) -> tuple[str, ...]:

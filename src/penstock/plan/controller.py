@@ -2,8 +2,8 @@
 
 A pure state machine: `step` takes the state and a look, and returns the next state with a decision. Under
 a steady load it comes to rest, by five rules beside T_ra. Plans aim below T_max, while only what is measured
-above it is a shortage. A shortage lasts for a window, in which rates have come to be those of now, and has
-not passed. Fewer slots must have been enough at every look for a while. A better place must be better by a
+above it is a shortage. A shortage lasts for a window, but for two looks where slots cannot keep up with what
+comes now, and has not passed; what piled up before a change is worked off first. Fewer slots must have been enough at every look for a while. A better place must be better by a
 share, at every look of a window. And what was measured of an allocation is remembered: one that was left
 is not gone back to under the same load, unless it was good for what is wanted.
 """
@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from math import inf
 
 from penstock.errors import PenstockError
+from penstock.model.network import Network
 from penstock.plan.controller_state import (
     Hold,
     Kind,
@@ -34,6 +35,10 @@ SAME_LOAD = 0.2
 """By what share loads differ that count as the same."""
 BETTER_THERE = 0.8
 """What was measured elsewhere must be at most this share of what is measured here, to go back there."""
+WORKED_OFF = 3.0
+"""Times T_ra in which what piled up before a change may be worked off, if by the model there are enough slots."""
+SPARED = 0.1
+"""The share of slots that must become free for fewer to be worth a change."""
 AT_ONCE = 4
 """Beyond what the model says, slots grow by one in so many at once."""
 STEADY = 2.0
@@ -94,7 +99,7 @@ class SlotController:
             state,
             short_looks=state.short_looks + 1 if short else 0,
             low_since=min(state.low_since, seen.now) if low else inf,
-            low_needed=max(state.low_needed, self._fewest(state, seen)) if low else 0,
+            low_needed=(*state.low_needed, self._fewest(state, seen))[-self.settings.window :] if low else (),
         )
 
     def _voted(self, state: SlotState, seen: SlotObservation) -> SlotState:
@@ -125,7 +130,7 @@ class SlotController:
                 )
             if settings.problem == "least-latency":
                 return self._place(state, seen)
-            if state.mean_seconds > settings.target_seconds:
+            if state.mean_seconds > settings.target_seconds or self._swamped(state, seen):
                 return self._more(state, seen)
             if state.mean_seconds < settings.relaxed_seconds:
                 return self._fewer(state, seen)
@@ -137,8 +142,12 @@ class SlotController:
         """Shortage: what the target needs, and at least one more, as the present ones are too few."""
         settings = self.settings
         why = f"E[T] measured {state.mean_seconds:.3g} s, over {settings.target_seconds:.3g} s"
-        if state.short_looks < settings.window:
+        if state.short_looks < settings.window and not self._swamped(state, seen):
             return Hold(f"{why}, at {state.short_looks} of {settings.window} looks")
+        now = seen.coming
+        estimate = now.sojourn_seconds(state.slots)
+        if estimate <= settings.target_seconds and self._works_off(state, seen):
+            return Hold(f"{why}, as what piled up is worked off: {estimate:.3g} s are to be expected")
         if state.samples[-1] <= settings.target_seconds:
             return Hold(f"{why}, but no longer: {state.samples[-1]:.3g} s at last")
         if state.total >= settings.most_slots:
@@ -148,23 +157,34 @@ class SlotController:
                 if isinstance(placed, Rescale)
                 else Hold(f"{why}, and all {state.total} slots are in use")
             )
-        by_model, note = self._needed(seen, Line())
-        by_line, _ = self._needed(seen, line_through(state.pairs))
+        by_model, note = self._needed(now, Line())
+        by_line, _ = self._needed(now, line_through(state.pairs))
         # A line through few allocations says little of others: beyond the model it is followed step by step.
         tuned = min(by_line, state.total + state.total // AT_ONCE)
-        plan = assign_processors(seen.network, max(by_model, tuned, state.total + 1))
+        plan = assign_processors(now, max(by_model, tuned, state.total + 1))
         if plan.total <= state.total:
             return Hold(f"{why}, but more slots than {state.total} would help nowhere")
         return Rescale("more", plan, f"{why}: {plan.total} slots rather than {state.total}{note}")
 
-    def _needed(self, seen: SlotObservation, line: Line) -> tuple[int, str]:
+    def _swamped(self, state: SlotState, seen: SlotObservation) -> bool:
+        """Whether the slots cannot keep up with what comes now, and that was to be seen in all but two samples."""
+        least = max(self.settings.window - 2, 1)
+        over = all(each > self.settings.target_seconds for each in state.samples[-least:])
+        return over and seen.coming.sojourn_seconds(state.slots) == inf
+
+    def _works_off(self, state: SlotState, seen: SlotObservation) -> bool:
+        """Whether there were too few slots not long ago, so that rows of then are still among those measured."""
+        patient = seen.now - state.changed_at < WORKED_OFF * self.settings.between_seconds - 1e-6
+        return patient and bool(state.left) and state.left[-1].total < state.total
+
+    def _needed(self, network: Network, line: Line) -> tuple[int, str]:
         """Slots for what plans aim at, by the regression to what is measured; K_max if none will do."""
         settings = self.settings
         aim = line.estimate_for(settings.aim_seconds)
         if not aim > 0.0:
             return settings.most_slots, "; by what was measured, no number meets the target"
         try:
-            return min_processors(seen.network, aim, settings.most_slots).total, ""
+            return min_processors(network, aim, settings.most_slots).total, ""
         except TargetOutOfReachError as error:
             return settings.most_slots, f"; {error}"
 
@@ -175,10 +195,11 @@ class SlotController:
         if passed < settings.scale_down_seconds - 1e-6:
             return Hold(f"{why}, for {passed:.0f} of {settings.scale_down_seconds:.0f} s")
         short = self._known_short(state, seen)
-        fewest = max(state.low_needed, short + 1)
-        if fewest >= state.total:
+        needed = max(state.low_needed)
+        fewest = max(needed, short + 1)
+        if state.total - fewest < max(SPARED * state.total, 1.0):
             placed = self._place(state, seen)
-            known = f", as {short} were too few before" if short >= state.low_needed else ""
+            known = f", as {short} were too few before" if short >= needed else ""
             return (
                 placed if isinstance(placed, Rescale) else Hold(f"{why}, but no fewer slots would do{known}")
             )
@@ -188,8 +209,8 @@ class SlotController:
     def _fewest(self, state: SlotState, seen: SlotObservation) -> int:
         """By the model; where it is too gloomy, below that one slot at a time."""
         try:
-            by_model, _ = self._needed(seen, Line())
-            by_line, _ = self._needed(seen, line_through(state.pairs))
+            by_model, _ = self._needed(seen.network, Line())
+            by_line, _ = self._needed(seen.network, line_through(state.pairs))
         except SlotError:
             return state.total
         return max(by_line, min(by_model, state.total - 1))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from math import inf
 from typing import Literal
 
@@ -92,6 +93,13 @@ class SlotObservation:
     measured_seconds: float
     """Mean total sojourn time of the inputs done since the last look; any number where there were none."""
     inputs_done: int = 1
+    surge: float = 1.0
+    """What came since the last look, as a multiple of the smoothed rates that `network` goes by."""
+
+    @cached_property
+    def coming(self) -> Network:
+        """`network` at the rates since the last look: smoothed ones are still on their way there."""
+        return self.network.scaled(self.surge) if self.surge > 0.0 else self.network
 
 
 @dataclass(frozen=True)
@@ -137,8 +145,8 @@ class SlotState:
     """For how many looks in a row the mean has been over T_max."""
     low_since: float = inf
     """Since when there have been too many slots."""
-    low_needed: int = 0
-    """The most that were needed at any look since then."""
+    low_needed: tuple[int, ...] = ()
+    """What was needed at each look since then, at most w."""
     better: Mapping[str, int] | None = None
     """Where slots would be placed rather, and for how many looks in a row."""
     better_looks: int = 0

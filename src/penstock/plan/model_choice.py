@@ -37,6 +37,7 @@ class ModelChoice:
     """
 
     models: tuple[str, ...]
+    better: float = BETTER
     _recent: deque[dict[str, float]] = field(default_factory=lambda: deque(maxlen=RECENT))
     _used: str = ""
 
@@ -57,7 +58,7 @@ class ModelChoice:
         )
         errors = self._errors()
         closest = next(iter(errors))
-        if errors[closest] < BETTER * errors[self._used]:
+        if errors[closest] < self.better * errors[self._used]:
             self._used = closest
 
     @property

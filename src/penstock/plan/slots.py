@@ -5,6 +5,7 @@ out one processor too many: here it loops while the sum is below K_max. Algorith
 least E[T]; by equation 4 that is (1/lambda_0) sum(lambda_i/mu_i). Two departures: slots that help nowhere
 stay free, and Algorithm 2 goes on from its last allocation rather than calling Algorithm 1 anew for each K,
 which leads to the same allocations in O((K + N) log N). Both are optimal where every E[T_i] is convex in k.
+Where stages depend on each other (`TurnNetwork`), slots are then moved one by one for as long as that helps.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from math import inf
 
 from penstock.errors import PenstockError
 from penstock.model.network import Network
+from penstock.plan.moved_slots import WORTH, best_moved
 from penstock.plan.slot_errors import TargetOutOfReachError, TooFewSlotsError
 
 MOST_SLOTS = 10_000
@@ -60,7 +62,8 @@ def assign_processors(network: Network, most_slots: int) -> SlotPlan:
         greedy.give()
     free = most_slots - greedy.total
     left = f"; {free} more would help nowhere" if free else ""
-    return greedy.plan(f"the least E[T] that {most_slots} slots lead to{left}")
+    plan = greedy.plan(f"the least E[T] that {most_slots} slots lead to{left}")
+    return plan if network.separable else _grown(network, plan, most_slots)
 
 
 def min_processors(network: Network, target_seconds: float, most_slots: int = MOST_SLOTS) -> SlotPlan:
@@ -74,9 +77,57 @@ def min_processors(network: Network, target_seconds: float, most_slots: int = MO
     greedy = _Greedy(network, most_slots)
     while not greedy.meets(target_seconds):
         if greedy.total >= most_slots or not greedy.best_gain > 0.0:
+            if not network.separable:
+                break
             raise TargetOutOfReachError(target_seconds, network, greedy.plan("the most there are"))
         greedy.give()
-    return greedy.plan(f"the fewest slots with E[T] of at most {target_seconds:.4g} s")
+    plan = greedy.plan(f"the fewest slots with E[T] of at most {target_seconds:.4g} s")
+    return plan if network.separable else _fewest(network, plan, target_seconds, most_slots)
+
+
+def _grown(network: Network, plan: SlotPlan, most_slots: int) -> SlotPlan:
+    """Slots that would help nowhere may do so where they are moved to."""
+    now = _moved(network, plan)
+    while now.total < most_slots:
+        more = _moved(network, judge(network, _with_one_more(network, now), plan.reason))
+        if not more.sojourn_seconds < (1.0 - WORTH) * now.sojourn_seconds:
+            break
+        now = more
+    return now
+
+
+def _moved(network: Network, plan: SlotPlan) -> SlotPlan:
+    """Stages that depend on each other: an allocation is where the search for a better one begins."""
+    return judge(network, best_moved(network, plan.slots), plan.reason)
+
+
+def _fewest(network: Network, plan: SlotPlan, target_seconds: float, most_slots: int) -> SlotPlan:
+    """More than the stages by themselves would need, or fewer, until the target is just met."""
+    now = _moved(network, plan)
+    while now.sojourn_seconds > target_seconds:
+        if now.total >= most_slots:
+            raise TargetOutOfReachError(target_seconds, network, now)
+        now = _moved(network, judge(network, _with_one_more(network, now), plan.reason))
+    least = sum(network.least_slots.values())
+    while now.total > least:
+        fewer = _moved(network, judge(network, _with_one_less(network, now), plan.reason))
+        if fewer.sojourn_seconds > target_seconds:
+            break
+        now = fewer
+    return now
+
+
+def _with_one_more(network: Network, plan: SlotPlan) -> Mapping[str, int]:
+    around = [{**plan.slots, name: slots + 1} for name, slots in plan.slots.items()]
+    return min(around, key=network.sojourn_seconds)
+
+
+def _with_one_less(network: Network, plan: SlotPlan) -> Mapping[str, int]:
+    least = network.least_slots
+    around = [
+        {**plan.slots, name: slots - 1} for name, slots in plan.slots.items() if slots > least[name]
+    ]
+    return min(around, key=network.sojourn_seconds)
 
 
 def judge(network: Network, slots: Mapping[str, int], reason: str = "as it is") -> SlotPlan:

@@ -82,7 +82,9 @@ class SlotControl:
             self._rescaler.keep(SlotDecision(figures.at, running.name, False, network, slots, slots))
             return
         inputs = figures.inputs
-        seen = SlotObservation(figures.at, network, slots, inputs.mean_seconds, inputs.inputs_done)
+        seen = SlotObservation(
+            figures.at, network, slots, inputs.mean_seconds, inputs.inputs_done, figures.surge
+        )
         state = controlled.state or SlotState(slots, figures.at)
         step = controlled.controller.step(state, seen)
         controlled.state = step.state

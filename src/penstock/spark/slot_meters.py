@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import threading
+from collections import Counter
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from penstock.measure.flow import FlowMeter
 from penstock.measure.inputs import InputMeter
 from penstock.measure.lineage import Lineage, Origin
+from penstock.measure.moments import Spread
 from penstock.measure.slot_figures import SlotFigures, SlotMeasuring, StageSlotFigures, StageSlotMeter
 from penstock.measure.turns import TurnRecord
 from penstock.queues.segment import Segment
@@ -16,6 +19,9 @@ from penstock.stages.stage import StageGraph
 
 if TYPE_CHECKING:
     from penstock.spark.compile import RunningStage
+
+
+OUTSIDE = ""
 
 
 class SlotMeters:
@@ -38,8 +44,11 @@ class SlotMeters:
         readers |= dict.fromkeys(self._native.values(), 1)
         self._stages = {stage.name: StageSlotMeter(now, measuring) for stage in graph.stages}
         self._lineage = Lineage(InputMeter(now, measuring.every_inputs), readers)
-        self._outside_rows = 0
+        self._producers = {name: queue.producers for name, queue in graph.queues.items()}
+        self._flows = {stage.name: FlowMeter() for stage in graph.stages}
+        self._outside_rows = self._inputs = 0
         self._outside_rate = measuring.smoothing()
+        self._input_gaps, self._last_input = Spread(), now
         self._began = self._started_at = now
         self._figures: SlotFigures | None = None
 
@@ -51,7 +60,15 @@ class SlotMeters:
                 came = segment.arrivals.mean if segment.arrivals.bins else segment.published
                 if queue in self._counted and stage == self._outside[queue][0]:
                     self._outside_rows += segment.rows
+                    self._came(came)
                 self._lineage.arrived(self._origin(queue, segment), came)
+
+    def _came(self, at: float) -> None:
+        """An input from outside."""
+        if self._inputs:
+            self._input_gaps.add(max(at - self._last_input, 0.0))
+        self._inputs += 1
+        self._last_input = max(at, self._last_input)
 
     def _origin(self, queue: str, segment: Segment) -> Origin:
         """Segments from outside by their place in the queue, those of stages by the turn that made them."""
@@ -71,6 +88,10 @@ class SlotMeters:
             if stage in self._native and took.rows and not taken:
                 taken = [(self._read_by_spark(stage, took, batch), True)]
             self._lineage.passed(stage, taken, made, at)
+            rows: Counter[str] = Counter()
+            for each in took.portions:
+                rows[each.queue] += each.rows
+            self._flows[stage].passed(rows, rows_out)
 
     def _read_by_spark(self, stage: str, took: TurnInput, batch: int) -> Origin:
         """What Spark reads from its own source is an input when it is taken: nobody saw it come."""
@@ -108,9 +129,22 @@ class SlotMeters:
             found = {
                 stage.name: self._of(stage, now, turns[stage.name], inputs.inputs_done) for stage in stages
             }
+            per_input = self._outside_rows / inputs.inputs_per_second / seconds if self._outside_rows else 1.0
             self._began, self._outside_rows = now, 0
-            self._figures = SlotFigures(now, rate, inputs, found)
+            made = {stage: self._rows_made(stage) for stage in found}
+            scv = self._input_gaps.scv if self._input_gaps.count > 1 else 1.0
+            self._figures = SlotFigures(now, rate, inputs, found, made, per_input, scv)
             return self._figures
+
+    def _rows_made(self, stage: str) -> dict[str, float]:
+        """By the stages that write what it reads."""
+        by_queue = self._flows[stage].rows_made
+        self._flows[stage].fade()
+        return {
+            producer: rows
+            for queue, rows in by_queue.items()
+            for producer in self._producers.get(queue) or (OUTSIDE,)
+        }
 
     def _of(self, stage: RunningStage, now: float, turns: int, inputs_done: int) -> StageSlotFigures:
         figures = self._stages[stage.name].look(now, stage.slots, turns, inputs_done)

@@ -30,12 +30,13 @@ class EmulatedRun:
     """A topology with given slots and inputs; with `control`, slots are the controller's to change.
 
     A request has `topology`, `slots`, `rates`, `gaps`, `warmup`, `interval` (T_m), and may have
-    `scv`, `seed`, `window` (w) and `control` (fields of SlotSettings).
+    `scv`, `work`, `seed`, `window` (w) and `control` (fields of SlotSettings).
     """
 
     def __init__(self, session: Any, pool: int, folder: Path, request: Mapping[str, Any]):
         self._session, self._pool, self._folder, self._asked = session, pool, folder, request
-        topology, scv = TOPOLOGIES[request["topology"]], request.get("scv")
+        topology = TOPOLOGIES[request["topology"]].with_work(request.get("work", 1.0))
+        scv = request.get("scv")
         self.topology: Topology = topology if scv is None else topology.with_scv(scv)
         rates = tuple((rate, seconds) for rate, seconds in request["rates"])
         self.inputs = Inputs(rates, request["gaps"], request.get("seed", 1))

@@ -74,6 +74,7 @@ class Stand:
             rates=list(rates),
             gaps=case.gaps,
             scv=case.scv,
+            work=case.work,
             warmup=self.times.warmup,
             interval=self.times.minute,
             **more,

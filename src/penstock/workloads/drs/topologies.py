@@ -7,7 +7,7 @@ together, which in a stage that waits would give it twice its tasks.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -53,7 +53,9 @@ class Laying:
         rows.queue()
         if first is not None:
             rows = rows.operator(f"{name}_rows", first, parallelism=k)
-        waits = service(declared.row_seconds, declared.scv, seed=sorted(self.stages).index(name))
+        # By row: every allocation has the same work to do, whichever turns its rows come to be in.
+        seed = sorted(self.stages).index(name)
+        waits = service(declared.row_seconds, declared.scv, seed, by_row=True)
         return rows.operator(name, waits, parallelism=k)
 
 
@@ -84,6 +86,13 @@ class Topology:
         stages = {
             name: Declared(each.row_seconds, scv if each.scv else 0.0, each.rows, each.visits)
             for name, each in self.stages.items()
+        }
+        return Topology(self.name, stages, self.lay, self.results)
+
+    def with_work(self, factor: float) -> Topology:
+        """The same, where rows take so many times as long."""
+        stages = {
+            name: replace(each, row_seconds=factor * each.row_seconds) for name, each in self.stages.items()
         }
         return Topology(self.name, stages, self.lay, self.results)
 

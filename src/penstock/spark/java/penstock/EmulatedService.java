@@ -3,13 +3,14 @@ package penstock;
 import java.util.SplittableRandom;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicLong;
-import org.apache.spark.sql.api.java.UDF1;
+import org.apache.spark.sql.api.java.UDF2;
 
 /**
  * Lets the task wait as if a row were worked on: for its units times a time drawn anew, of a given mean and squared
- * coefficient of variation (gamma: 0 is always the mean, 1 exponential). Always true.
+ * coefficient of variation (gamma: 0 is always the mean, 1 exponential). The draw is the next one, or that of a key.
+ * Always true.
  */
-public class EmulatedService implements UDF1 {
+public class EmulatedService implements UDF2 {
   private static final double SHORTEST_NANOS = 500000.0;
   private static final double MOST_AHEAD_NANOS = 5000000.0;
   // Draws of each seed so far in this JVM: turns and tasks go on in one sequence.
@@ -27,11 +28,11 @@ public class EmulatedService implements UDF1 {
     this.seed = seed;
   }
 
-  public Object call(Object units) throws Exception {
+  public Object call(Object units, Object key) throws Exception {
     if (units == null) {
       return Boolean.TRUE;
     }
-    owedNanos += meanNanos * ((Number) units).doubleValue() * factor();
+    owedNanos += meanNanos * ((Number) units).doubleValue() * factor(key);
     if (owedNanos >= SHORTEST_NANOS) {
       long begun = System.nanoTime();
       long nanos = (long) owedNanos;
@@ -41,8 +42,11 @@ public class EmulatedService implements UDF1 {
     return Boolean.TRUE;
   }
 
-  private double factor() {
-    return scv == 0.0 ? 1.0 : drawn(seed, next(), scv);
+  private double factor(Object key) {
+    if (scv == 0.0) {
+      return 1.0;
+    }
+    return drawn(seed, key == null ? next() : ((Number) key).longValue(), scv);
   }
 
   /** The draw of that number: of mean 1 and the given squared coefficient of variation. */
