@@ -12,8 +12,8 @@ STEPS = 50
 class FlowMeter:
     """Follows the turns of one stage. Not safe for threads.
 
-    Of one queue it is rows out over rows in; of several the factors that are nearest to what turns with so many rows
-    of each made, by least squares, none of them negative.
+    Of one queue it is rows out over rows in; of several the factors that are nearest to what turns with so
+    many rows of each made, by least squares, none of them negative.
 
     >>> meter = FlowMeter()
     >>> for news, again, made in ((1, 4, 5), (2, 0, 8), (1, 8, 6)):
@@ -54,6 +54,8 @@ class FlowMeter:
         found = dict.fromkeys(queues, 1.0)
         for _ in range(STEPS):
             for one in queues:
-                others = sum(self._both.get((one, other), 0.0) * found[other] for other in queues if other != one)
+                others = sum(
+                    self._both.get((one, other), 0.0) * found[other] for other in queues if other != one
+                )
                 found[one] = max((self._made[one] - others) / self._both[one, one], 0.0)
         return found

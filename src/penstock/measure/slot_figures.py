@@ -13,7 +13,6 @@ from penstock.measure.moments import MomentMeter, Spread, StageMoments
 from penstock.measure.smoothing import Smoothing, WindowSmoothing
 from penstock.measure.turns import TurnRecord
 
-
 LAST_TURNS = 150
 """Of a stage, from which it is learned what they cost."""
 
@@ -173,9 +172,7 @@ class StageSlotMeter:
             self._shortest, self._shortest_before = inf, self._shortest
         self._turns, self._rounds = Spread(), Spread()
         turned = tuple(self._last_turns)
-        return replace(
-            made, turn_seconds=seconds, turn_rounds=mean, shortest_seconds=shortest, turns=turned
-        )
+        return replace(made, turn_seconds=seconds, turn_rounds=mean, shortest_seconds=shortest, turns=turned)
 
     def slots_changed(self) -> None:
         """What a row stayed before tells nothing of now."""

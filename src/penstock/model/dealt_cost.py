@@ -63,6 +63,7 @@ def slowest_sum(tasks: int, rows_each: float, scv: float) -> Slowest:
     return Slowest(rows_each, 1.0 - spread**2 + spread * mean, spread * sqrt(variance))
 
 
+@lru_cache(maxsize=1 << 16)
 def slowest_task(rows: int, slots: int, scv: float) -> Slowest:
     """Of a turn of so many rows, at least one, dealt to the tasks in rotation."""
     most = ceil(rows / slots)

@@ -53,7 +53,7 @@ def rates_of(reads: Reads, outside_per_second: float) -> dict[str, float]:
     >>> rates_of({"read": (Read("", 2.0),), "match": (Read("read", 1.0), Read("match", 0.5))}, 10.0)
     {'read': 10.0, 'match': 60.0}
     """
-    outside = {name: 0.0 for name in reads}
+    outside = dict.fromkeys(reads, 0.0)
     shares: dict[str, dict[str, float]] = {name: {} for name in reads}
     for name, each in reads.items():
         for read in each:
@@ -75,7 +75,7 @@ def _readers(reads: Reads) -> dict[str, dict[str, float]]:
 
 
 def _worth(reads: Reads, readers: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
-    """V, by the equations of rates with all edges turned round: it flows from sinks to where rows come from."""
+    """V, by the equations of rates with all edges turned round: it flows from the sinks upwards."""
     ends = {name: 0.0 if readers[name] else 1.0 for name in reads}
     back: dict[str, dict[str, float]] = {name: {} for name in reads}
     for name in reads:

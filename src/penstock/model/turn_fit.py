@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import log
 from typing import NamedTuple
@@ -12,8 +12,11 @@ from penstock.model.dealt_cost import DealtCost, slowest_task
 SPREADS = (0.0, 0.05, 0.1, 0.2, 0.35, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0)
 """The squared coefficients of variation that are tried."""
 PRIOR = 0.5
-"""For each turn, so much weighs what one without rows is taken to cost."""
+"""For each turn, so much weighs what one without rows is taken to cost,"""
+UNKNOWN = 0.01
+"""and so much where that is not known yet."""
 LEAST_TURNS = 8
+SHORTEST = 20
 FIXED_SPREAD = 0.2
 """Of c0, by which turns alike differ at least."""
 LEAST_SPREAD = 0.003
@@ -38,16 +41,33 @@ class _Fit:
     """The logarithm of how likely the turns are, but for a constant."""
 
 
-def fitted(turns: Sequence[MeasuredTurn], usual_fixed_seconds: float) -> DealtCost | None:
+def fitted_together(turns: Mapping[str, Sequence[MeasuredTurn]]) -> dict[str, DealtCost] | None:
+    """The costs of stages that run side by side; None while there are too few turns of one.
+
+    What a turn costs without rows is much the same for all of them, and is seen best where rows cost least.
+    """
+    first = {name: fitted(each) for name, each in turns.items()}
+    known = [cost for cost in first.values() if cost is not None]
+    if len(known) < len(first) or not known:
+        return None
+    cheapest = min(known, key=lambda cost: cost.fixed_seconds + cost.row_seconds)
+    found = {name: fitted(each, cheapest.fixed_seconds) for name, each in turns.items()}
+    return {name: cost for name, cost in found.items() if cost is not None}
+
+
+def fitted(turns: Sequence[MeasuredTurn], usual_fixed_seconds: float | None = None) -> DealtCost | None:
     """The cost under which turns are likeliest; None while there are too few.
 
     Turns are taken to be normal around c0 + c1 times the slowest task. For each s, c0 and c1 follow by least
     squares, with some turns without rows that took `usual_fixed_seconds`: turns of about one size say nothing
-    of c0. No c0 is longer than the shortest turn. It is tried by the rows taken and by the rows made.
+    of c0. No c0 is longer than the shortest turns. It is tried by the rows taken and by the rows made.
     """
     if len(turns) < LEAST_TURNS:
         return None
-    usual = min(usual_fixed_seconds, min(each.seconds for each in turns))
+    shortest = _shortest([each.seconds for each in turns])
+    usual = (
+        (shortest, UNKNOWN) if usual_fixed_seconds is None else (min(usual_fixed_seconds, shortest), PRIOR)
+    )
     by_rows = max((_fit(turns, scv, False, usual) for scv in SPREADS), key=lambda fit: fit.likely)
     if all(each.rows_out >= each.rows_in for each in turns) or not any(each.rows_out for each in turns):
         return by_rows.cost
@@ -55,7 +75,7 @@ def fitted(turns: Sequence[MeasuredTurn], usual_fixed_seconds: float) -> DealtCo
     return by_made.cost if by_made.likely > by_rows.likely + CLEARLY else by_rows.cost
 
 
-def _fit(turns: Sequence[MeasuredTurn], scv: float, by_made: bool, usual: float) -> _Fit:
+def _fit(turns: Sequence[MeasuredTurn], scv: float, by_made: bool, usual: tuple[float, float]) -> _Fit:
     means, variances = [], []
     for each in turns:
         rows = each.rows_out if by_made else each.rows_in
@@ -71,14 +91,22 @@ def _fit(turns: Sequence[MeasuredTurn], scv: float, by_made: bool, usual: float)
     return _Fit(DealtCost(fixed, row, scv if row > 0.0 else 0.0, by_made), likely)
 
 
-def _line(sizes: Sequence[float], seconds: Sequence[float], usual: float) -> tuple[float, float]:
-    """c0 and c1 by least squares, neither negative, c0 at most the shortest turn."""
-    prior = PRIOR * len(sizes)
+def _line(
+    sizes: Sequence[float], seconds: Sequence[float], usual: tuple[float, float]
+) -> tuple[float, float]:
+    """c0 and c1 by least squares, neither negative, c0 at most that of the shortest turns."""
+    without, weighs = usual
+    prior = weighs * len(sizes)
     weight = len(sizes) + prior
-    size, mean = sum(sizes) / weight, (sum(seconds) + prior * usual) / weight
+    size, mean = sum(sizes) / weight, (sum(seconds) + prior * without) / weight
     squares = sum(each * each for each in sizes) / weight - size * size
     both = sum(one * other for one, other in zip(sizes, seconds, strict=True)) / weight - size * mean
     row = max(both / squares, 0.0) if squares > 0.0 else 0.0
-    fixed = min(max(mean - row * size, 0.0), min(seconds))
+    fixed = min(max(mean - row * size, 0.0), _shortest(seconds))
     whole = sum(sizes)
     return fixed, max((sum(seconds) - fixed * len(sizes)) / whole, 0.0) if whole > 0.0 else 0.0
+
+
+def _shortest(seconds: Sequence[float]) -> float:
+    """One in so many may have been shorter than any other is."""
+    return sorted(seconds)[len(seconds) // SHORTEST]

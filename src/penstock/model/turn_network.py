@@ -1,4 +1,4 @@
-"""All stages together, turn by turn: E[T] of an input, where what one stage writes is what the next one takes.
+"""All stages together, turn by turn: E[T] of an input, where the next stage takes what one has written.
 
 A stage's turn takes all that waits, and its rows come to the next stage all at once. So slots for one stage
 change how many rows come together further down, and E[T] is no sum of functions of one stage's slots each
@@ -17,7 +17,7 @@ from math import ceil, floor, inf
 
 from penstock.model.dealt_cost import DealtCost, Slowest, slowest_task
 from penstock.model.flow import OUTSIDE, Reads
-from penstock.model.network import Network, NetworkStage
+from penstock.model.network import Network
 from penstock.model.stage_model import check_number
 
 FLOORS = 120.0
@@ -73,6 +73,7 @@ class TurnNetwork(Network):
 
     >>> from penstock.model.dealt import DealtTurns
     >>> from penstock.model.flow import Read
+    >>> from penstock.model.network import NetworkStage
     >>> costs = {"sift": DealtCost(0.1, 0.5), "match": DealtCost(0.1, 0.4)}
     >>> reads = {"sift": (Read("", 1.0),), "match": (Read("sift", 1.0),)}
     >>> alone = [NetworkStage(name, DealtTurns(6.0, 0.1, each.row_seconds)) for name, each in costs.items()]

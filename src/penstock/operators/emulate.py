@@ -66,8 +66,8 @@ def service(
     Times are drawn anew for each row: of gamma's distributions that with the squared coefficient of variation
     `scv` (0: always the same, 1: exponential). With `units`, a column of numbers, a row takes so many times
     as long, and none where it is null. A session of K slots (`build_session(cores=K)`) runs K tasks at once
-    on however many cores. One seed gives one sequence of draws in a process, shared by all that have it; `by_row`
-    a row's draw follows from the seed and what is in the row, and is the same in every run.
+    on however many cores. One seed gives one sequence of draws in a process, shared by all that have it; with
+    `by_row` a row's draw follows from the seed and what is in the row, and is the same in every run.
 
     >>> service(0.05, scv=1.0, seed=7)
     Service(seconds_per_row=0.05, scv=1.0, seed=7, units=None, by_row=False)

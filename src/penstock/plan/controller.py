@@ -1,11 +1,12 @@
 """The controller of slots (DRS, section IV-B): more on shortage, fewer if too many, or placed anew.
 
 A pure state machine: `step` takes the state and a look, and returns the next state with a decision. Under
-a steady load it comes to rest, by five rules beside T_ra. Plans aim below T_max, while only what is measured
-above it is a shortage. A shortage lasts for a window, but for two looks where slots cannot keep up with what
-comes now, and has not passed; what piled up before a change is worked off first. Fewer slots must have been enough at every look for a while. A better place must be better by a
-share, at every look of a window. And what was measured of an allocation is remembered: one that was left
-is not gone back to under the same load, unless it was good for what is wanted.
+a steady load it comes to rest, by six rules beside T_ra. Plans aim below T_max, while only what is measured
+above it is a shortage. A shortage lasts for a window, or all but two looks of it where slots cannot keep up
+with what comes now, and has not passed. What piled up before a change is worked off first. Fewer slots must
+have been enough at every look for a while. A better place must be better by a share, at every look of a
+window. And what was measured of an allocation is remembered: one that was left is not gone back to under
+the same load, unless it was good for what is wanted.
 """
 
 from __future__ import annotations
@@ -36,9 +37,11 @@ SAME_LOAD = 0.2
 BETTER_THERE = 0.8
 """What was measured elsewhere must be at most this share of what is measured here, to go back there."""
 WORKED_OFF = 3.0
-"""Times T_ra in which what piled up before a change may be worked off, if by the model there are enough slots."""
+"""Times T_ra in which what piled up may be worked off, if by the model there are enough slots."""
 SPARED = 0.1
 """The share of slots that must become free for fewer to be worth a change."""
+AS_GOOD = 0.02
+"""By what share an allocation must be better than another to be voted for in its place."""
 AT_ONCE = 4
 """Beyond what the model says, slots grow by one in so many at once."""
 STEADY = 2.0
@@ -103,13 +106,16 @@ class SlotController:
         )
 
     def _voted(self, state: SlotState, seen: SlotObservation) -> SlotState:
-        """Counts for how many looks the same allocation has been the better one."""
+        """Counts for how many looks an allocation has been the better one, or as good as that."""
         try:
-            best = assign_processors(seen.network, self._total(state)).slots
+            best = assign_processors(seen.network, self._total(state))
         except SlotError:
             return replace(state, better=None, better_looks=0)
-        looks = state.better_looks + 1 if best == state.better else 1
-        return replace(state, better=best, better_looks=looks)
+        before = seen.network.sojourn_seconds(state.better) if state.better else inf
+        if before * (1.0 - self.settings.worthwhile) > best.sojourn_seconds:
+            return replace(state, better=best.slots, better_looks=1)
+        kept = state.better if before * (1.0 - AS_GOOD) <= best.sojourn_seconds else best.slots
+        return replace(state, better=kept, better_looks=state.better_looks + 1)
 
     def _total(self, state: SlotState) -> int:
         """What slots are placed with."""
@@ -167,13 +173,13 @@ class SlotController:
         return Rescale("more", plan, f"{why}: {plan.total} slots rather than {state.total}{note}")
 
     def _swamped(self, state: SlotState, seen: SlotObservation) -> bool:
-        """Whether the slots cannot keep up with what comes now, and that was to be seen in all but two samples."""
+        """Whether slots cannot keep up with what comes now, as all but two samples show."""
         least = max(self.settings.window - 2, 1)
         over = all(each > self.settings.target_seconds for each in state.samples[-least:])
         return over and seen.coming.sojourn_seconds(state.slots) == inf
 
     def _works_off(self, state: SlotState, seen: SlotObservation) -> bool:
-        """Whether there were too few slots not long ago, so that rows of then are still among those measured."""
+        """Whether there were too few slots not long ago: rows of then are among those measured."""
         patient = seen.now - state.changed_at < WORKED_OFF * self.settings.between_seconds - 1e-6
         return patient and bool(state.left) and state.left[-1].total < state.total
 
@@ -229,7 +235,7 @@ class SlotController:
 
     def _place(self, state: SlotState, seen: SlotObservation) -> Hold | Rescale:
         """The same slots at better places."""
-        plan = assign_processors(seen.network, self._total(state))
+        plan = judge(seen.network, state.better or assign_processors(seen.network, self._total(state)).slots)
         if dict(plan.slots) == dict(state.slots):
             return Hold(f"{plan.total} slots are where they help most")
         now = judge(seen.network, state.slots)

@@ -16,7 +16,7 @@ from penstock.model.gigk import GIGk
 from penstock.model.mmk import MMk
 from penstock.model.network import Network, NetworkStage
 from penstock.model.stage_model import ModelError, StageModel
-from penstock.model.turn_fit import MeasuredTurn, fitted
+from penstock.model.turn_fit import MeasuredTurn, fitted_together
 from penstock.model.turn_network import Inflow, TurnNetwork
 from penstock.plan.model_choice import Choice, ModelChoice
 
@@ -26,10 +26,12 @@ SINGLE = ("dealt", "dealt-segments", "bulk", "segments", "gigk", "mmk")
 """Bulk service with rows that come singly or in segments, GI/G/k and M/M/k, and turns whose rows are dealt to
 tasks whole, singly or in segments."""
 MODELS = (TURNS, *SINGLE)
+ENTANGLED = 0.02
+"""By what visits differ from one where inputs do not all go one way."""
 CLEARLY = 0.5
 """Stages are taken by themselves when that was off by at most this share of what turn by turn was,"""
 TRUSTED = 0.3
-"""and that by more than this. Of many models one is always close by chance, which says nothing of other slots."""
+"""and that by more than this: of many models one is always close by chance."""
 BY_TURNS = ("bulk", "segments", "dealt", "dealt-segments")
 """Those in which the rows of an input share turns."""
 
@@ -58,19 +60,14 @@ def models_of(figures: StageSlotFigures) -> dict[str, StageModel]:
 
 def together(figures: SlotFigures) -> TurnNetwork | None:
     """All stages, turn by turn; None where too little is known of one, or nothing comes to a sink."""
-    turns = [each.turn_seconds for each in figures.stages.values() if each.turn_seconds > 0.0]
-    if not turns or not figures.outside_rows_per_second > 0.0:
-        return None
-    costs: dict[str, DealtCost] = {}
-    for name, stage in figures.stages.items():
-        # No stage of the pipeline is known to have turns for less.
-        cost = fitted([MeasuredTurn(*each) for each in stage.turns], min(turns))
-        if cost is None or not figures.rows_made.get(name):
-            return None
-        costs[name] = cost
-    rows, weights = max(figures.rows_per_input, 1.0), visits_of(figures)
+    weights = visits_of(figures) if figures.outside_rows_per_second > 0.0 else {}
     if not weights:
         return None
+    turns = {name: [MeasuredTurn(*each) for each in stage.turns] for name, stage in figures.stages.items()}
+    costs = fitted_together(turns)
+    if costs is None:
+        return None
+    rows = max(figures.rows_per_input, 1.0)
     # What was measured behind a stage that does not keep up is what that lets through.
     rates = rates_of(_reads(figures), figures.outside_rows_per_second)
     stages = tuple(
@@ -91,6 +88,20 @@ def visits_of(figures: SlotFigures) -> dict[str, float]:
         return visits(_reads(figures)) if figures.rows_made else {}
     except (ModelError, KeyError):
         return {}
+
+
+def measured(figures: SlotFigures) -> tuple[float, int]:
+    """E[T^] of the inputs done of late, and how many they are.
+
+    What a turn makes is derived from all it took. So where ways part or lead back, inputs are entangled with
+    others, and seem to take longer than they do, or for ever: there what rows stayed at stages is added up.
+    """
+    weights, inputs = visits_of(figures), figures.inputs
+    if all(abs(weight - 1.0) < ENTANGLED for weight in weights.values()):
+        return inputs.mean_seconds, inputs.inputs_done
+    stays = {name: each.sojourn_seconds for name, each in figures.stages.items()}
+    done = round(inputs.inputs_per_second) if all(stays[name] > 0.0 for name in weights) else 0
+    return _weighted(weights, stays), max(done, inputs.inputs_done if done else 0)
 
 
 def _reads(figures: SlotFigures) -> dict[str, tuple[Read, ...]]:
@@ -134,10 +145,11 @@ class StageModels:
         slots = {name: stage.slots for name, stage in figures.stages.items()}
         if joint is None or not seen or not joint.keeps_up(slots):
             return
-        by_turns, measured = joint.stage_seconds(slots), {name: each.sojourn_seconds for name, each in seen.items()}
+        by_turns = joint.stage_seconds(slots)
+        stayed = {name: each.sojourn_seconds for name, each in seen.items()}
         weights = {each.name: each.weight for each in joint.stages if each.name in seen}
         whole = {kind: _weighted(weights, each) for kind, each in ((TURNS, by_turns), (ALONE, alone))}
-        self._whole.learn(whole, _weighted(weights, measured))
+        self._whole.learn(whole, _weighted(weights, stayed))
 
     def choices(self, names: Mapping[str, Any]) -> dict[str, Choice]:
         """The model of each stage with the errors that speak for it."""

@@ -124,9 +124,7 @@ def _with_one_more(network: Network, plan: SlotPlan) -> Mapping[str, int]:
 
 def _with_one_less(network: Network, plan: SlotPlan) -> Mapping[str, int]:
     least = network.least_slots
-    around = [
-        {**plan.slots, name: slots - 1} for name, slots in plan.slots.items() if slots > least[name]
-    ]
+    around = [{**plan.slots, name: slots - 1} for name, slots in plan.slots.items() if slots > least[name]]
     return min(around, key=network.sojourn_seconds)
 
 

@@ -13,7 +13,7 @@ from penstock.plan.controller import SlotController
 from penstock.plan.controller_state import Hold, Rescale, SlotObservation, SlotSettings, SlotState
 from penstock.plan.model_choice import Choice
 from penstock.plan.slot_changes import SlotDecision, finite
-from penstock.plan.slot_models import StageModels
+from penstock.plan.slot_models import StageModels, measured
 from penstock.spark.dispatcher import Dispatcher
 from penstock.spark.native import NativeStage
 from penstock.spark.rescaling import Rescaler
@@ -81,10 +81,8 @@ class SlotControl:
         if isinstance(network, str):
             self._rescaler.keep(SlotDecision(figures.at, running.name, False, network, slots, slots))
             return
-        inputs = figures.inputs
-        seen = SlotObservation(
-            figures.at, network, slots, inputs.mean_seconds, inputs.inputs_done, figures.surge
-        )
+        seconds, done = measured(figures)
+        seen = SlotObservation(figures.at, network, slots, seconds, done, figures.surge)
         state = controlled.state or SlotState(slots, figures.at)
         step = controlled.controller.step(state, seen)
         controlled.state = step.state
@@ -99,7 +97,7 @@ class SlotControl:
                 decision.reason,
                 slots,
                 wanted,
-                inputs.mean_seconds if inputs.inputs_done else None,
+                seconds if done else None,
                 finite(network.sojourn_seconds(slots)),
                 chosen,
             )

@@ -85,5 +85,5 @@ CASES = (
     Case("loop", 2.5, 4, "uniform"),
     Case("loop", 8.0, 7, "uniform"),
 )
-"""In which the places of slots differ by more than 5%, mostly: a measurement of half a minute can tell them."""
+"""The places of slots mostly differ by more than 5% here, so that half a minute of measuring tells them."""
 BURSTY = tuple(Case("vld", rate, 7, "uniform", scv=2.0) for rate in (5.0, 6.0))

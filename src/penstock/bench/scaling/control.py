@@ -36,7 +36,7 @@ PLACED = {
         ),
     ),
 }
-PLACED_MINUTES, PLACED_WAIT = 18.0, 6.0
+PLACED_MINUTES, PLACED_WAIT, PLACED_WINDOW = 18.0, 6.0, 6
 
 
 @dataclass(frozen=True)
@@ -88,9 +88,10 @@ def _placed(stand: Stand, case: Case, start: Slots) -> Run:
         "problem": "least-latency",
         "most_slots": case.most_slots,
         "between_seconds": PLACED_WAIT * stand.times.minute,
-        "window": 3,
+        "window": PLACED_WINDOW,
     }
-    return stand.controlled(case, start, [(case.inputs_per_second, PLACED_MINUTES)], control, window=3)
+    minutes = [(case.inputs_per_second, PLACED_MINUTES)]
+    return stand.controlled(case, start, minutes, control, window=PLACED_WINDOW)
 
 
 def _control(stand: Stand, window: int) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from penstock.measure.slot_figures import SlotMeasuring
 from penstock.measure.smoothing import WindowSmoothing
 from penstock.measure.turns import TurnRecord
 from penstock.plan import SlotSettings
+from penstock.plan.slot_models import measured
 from penstock.queues.segment import Arrivals
 from penstock.spark.feeders import wait_for
 from penstock.workloads.drs import SCHEMA, TOPOLOGIES, Finished, Inputs, Topology
@@ -91,18 +92,19 @@ class EmulatedRun:
         figures = engine.slot_figures().get(self.topology.name)
         if not self.predictions.learn(figures) or figures is None:
             return
-        if figures.at > base + self._asked["warmup"] and figures.inputs.inputs_done:
-            self._meter_seconds.append(figures.inputs.mean_seconds)
+        seconds, done = measured(figures)
+        if figures.at > base + self._asked["warmup"] and done:
+            self._meter_seconds.append(seconds)
 
     def _told(self, due: list[float], base: float, lag: float) -> dict[str, Any]:
         times, now = self._done.times, time.time()
         # One that is not done yet has taken at least until now.
         sojourns = [(each, times.get(place, now) - base - each) for place, each in enumerate(due)]
-        measured = [seconds for each, seconds in sojourns if each >= self._asked["warmup"]]
+        counted = [seconds for each, seconds in sojourns if each >= self._asked["warmup"]]
         rows = self._done.rows()
         return {
-            "sojourn_seconds": fmean(measured),
-            "inputs": len(measured),
+            "sojourn_seconds": fmean(counted),
+            "inputs": len(counted),
             "unfinished": sum(place not in times for place in range(len(due))),
             "doubled": sum(count > self.topology.results for count in rows.values()),
             "meter_seconds": fmean(self._meter_seconds) if self._meter_seconds else None,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import ceil
 from pathlib import Path
 from typing import Any
 
@@ -50,7 +51,9 @@ class Stand:
         """One allocation at the case's rate."""
         times = self.times
         seconds = times.warmup + times.measured
-        run = self._run(case, slots, [(case.inputs_per_second, seconds)], seed=seed)
+        # Nothing changes in a run, so that all of it tells of rates and costs.
+        window = ceil(seconds / times.minute)
+        run = self._run(case, slots, [(case.inputs_per_second, seconds)], seed=seed, window=window)
         self._say(f"  {case.name} {shown(slots)}: {run.seconds:.2f} s")
         return run
 
