@@ -40,8 +40,6 @@ WORKED_OFF = 3.0
 """Times T_ra in which what piled up may be worked off, if by the model there are enough slots."""
 SPARED = 0.1
 """The share of slots that must become free for fewer to be worth a change."""
-AS_GOOD = 0.02
-"""By what share an allocation must be better than another to be voted for in its place."""
 AT_ONCE = 4
 """Beyond what the model says, slots grow by one in so many at once."""
 STEADY = 2.0
@@ -106,16 +104,14 @@ class SlotController:
         )
 
     def _voted(self, state: SlotState, seen: SlotObservation) -> SlotState:
-        """Counts for how many looks an allocation has been the better one, or as good as that."""
+        """Counts for how many looks an allocation has been the better one, or one as good."""
         try:
             best = assign_processors(seen.network, self._total(state))
         except SlotError:
             return replace(state, better=None, better_looks=0)
         before = seen.network.sojourn_seconds(state.better) if state.better else inf
-        if before * (1.0 - self.settings.worthwhile) > best.sojourn_seconds:
-            return replace(state, better=best.slots, better_looks=1)
-        kept = state.better if before * (1.0 - AS_GOOD) <= best.sojourn_seconds else best.slots
-        return replace(state, better=kept, better_looks=state.better_looks + 1)
+        as_good = before * (1.0 - self.settings.worthwhile) <= best.sojourn_seconds
+        return replace(state, better=best.slots, better_looks=state.better_looks + 1 if as_good else 1)
 
     def _total(self, state: SlotState) -> int:
         """What slots are placed with."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from math import ceil
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,8 @@ from penstock.bench.scaling.cases import Case, Slots, shown
 from penstock.bench.workers import Worker
 
 POOL_SLOTS = 22
+LOOKS = 6
+"""At what a run has measured, where slots do not change."""
 HEAT = Case("fpd", 10.0, 8)
 
 
@@ -52,8 +53,8 @@ class Stand:
         times = self.times
         seconds = times.warmup + times.measured
         # Nothing changes in a run, so that all of it tells of rates and costs.
-        window = ceil(seconds / times.minute)
-        run = self._run(case, slots, [(case.inputs_per_second, seconds)], seed=seed, window=window)
+        told = {"seed": seed, "interval": seconds / LOOKS, "window": LOOKS}
+        run = self._run(case, slots, [(case.inputs_per_second, seconds)], **told)
         self._say(f"  {case.name} {shown(slots)}: {run.seconds:.2f} s")
         return run
 
@@ -79,8 +80,7 @@ class Stand:
             scv=case.scv,
             work=case.work,
             warmup=self.times.warmup,
-            interval=self.times.minute,
-            **more,
+            **{"interval": self.times.minute, **more},
         )
         return Run(case, slots, told)
 
