@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from math import inf
 
 import numpy as np
@@ -12,6 +12,8 @@ from penstock.measure.profiles import StageProfile
 from penstock.simulate.errors import SimulationError
 
 FIRST_BLOCK, BLOCK = 16, 1024
+IN_A_ROW = 8
+"""Measured turns that are drawn together: what makes a turn slow often makes the next ones slow too."""
 
 
 @dataclass(frozen=True)
@@ -30,6 +32,9 @@ class TurnCost:
     row_seconds: float = 0.0
     """c1: slot seconds for a row."""
     scv: float = 0.0
+    factors: tuple[float, ...] = field(default=(), repr=False)
+    """Of turns that were measured, one after the other: what each took over what is expected of it. Where
+    there are any, chance is drawn from them rather than by `scv`."""
 
     def __post_init__(self) -> None:
         for what in ("fixed_seconds", "row_seconds", "scv"):
@@ -52,8 +57,9 @@ class TurnCost:
 class Chance:
     """Factors of mean 1, by which turns are longer or shorter than on average: drawn in blocks."""
 
-    def __init__(self, scv: float, generator: np.random.Generator):
+    def __init__(self, scv: float, generator: np.random.Generator, measured: Sequence[float] = ()):
         self._scv = scv
+        self._measured = measured
         self._generator = generator
         self._drawn: list[float] = []
         self._block = FIRST_BLOCK
@@ -61,7 +67,11 @@ class Chance:
     def factor(self) -> float:
         if self._scv == 0.0:
             return 1.0
-        if not self._drawn:
+        if not self._drawn and self._measured:
+            begin, count = int(self._generator.integers(len(self._measured))), len(self._measured)
+            # The last is taken first.
+            self._drawn = [self._measured[(begin + place) % count] for place in range(IN_A_ROW)][::-1]
+        elif not self._drawn:
             shape = 1.0 / self._scv
             self._drawn = self._generator.gamma(shape, self._scv, self._block).tolist()
             # Few at first: there may be thousands of stages with a turn now and then.
@@ -88,4 +98,5 @@ def fitted(turns: Iterable[tuple[int, int, float]]) -> TurnCost:
     if fixed < 0.0:
         fixed, slope = 0.0, float((sizes * seconds).sum() / (sizes * sizes).sum())
     expected = np.maximum(fixed + slope * sizes, 1e-9)
-    return TurnCost(fixed, slope, float(np.mean((seconds / expected - 1.0) ** 2)))
+    factors = seconds / expected
+    return TurnCost(fixed, slope, float(np.mean((factors - 1.0) ** 2)), tuple(factors.tolist()))

@@ -79,7 +79,8 @@ class Simulation:
         inbox: Inbox = Runs()
         if timed or self._contexts:
             inbox = Messages(setup, self.context_policy, self.plant.producers(setup))
-        return Station(setup, inbox, Chance(setup.cost.scv, self._generator("turns", setup.name)))
+        cost, chance = setup.cost, self._generator("turns", setup.name)
+        return Station(setup, inbox, Chance(cost.scv, chance, cost.factors))
 
     @property
     def context_policy(self) -> ContextPolicy:
