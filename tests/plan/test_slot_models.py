@@ -1,20 +1,23 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from penstock.measure.inputs import InputFigures
 from penstock.measure.moments import StageMoments
 from penstock.measure.slot_figures import SlotFigures, StageSlotFigures
-from penstock.model import MMk, Network
-from penstock.plan.slot_models import StageModels, models_of
+from penstock.model import MMk, Network, TurnNetwork
+from penstock.plan.slot_models import StageModels, measured, models_of
 
 INPUTS = InputFigures(10.0, 100, 1.0, 0)
 
 
 def stage(rate: float = 10.0, sojourn: float = 0.5, **other: float) -> StageSlotFigures:
     moments = StageMoments(rate, 20.0, 1.0, 1.0, intervals=1, samples=10)
+    slots = int(other.pop("slots", 1))
     costs = {"fixed_seconds": 0.1, "row_seconds": 0.05, "segment_seconds": 0.1, **other}
-    return StageSlotFigures(moments, 1, sojourn, **costs)
+    return StageSlotFigures(moments, slots, sojourn, **costs)  # type: ignore[arg-type]
 
 
 def figures(**stages: StageSlotFigures) -> SlotFigures:
@@ -49,3 +52,38 @@ def test_without_input_or_with_a_stage_that_is_not_known_there_is_no_network_but
     idle = SlotFigures(60.0, 0.0, INPUTS, {"s": stage()})
     assert StageModels().network(idle) == "nothing came from outside"
     assert StageModels().network(figures()) == "no stage whose slots could change"
+
+
+def turned(rows: int, k: int, count: int = 60) -> tuple[tuple[int, int, int, float], ...]:
+    """Turns of 1 to `rows` rows that cost 0.05 s and 0.2 s for each round."""
+    sizes = [1 + number % rows for number in range(count)]
+    return tuple((size, size, k, 0.05 + 0.2 * -(-size // k)) for size in sizes)
+
+
+def together_with(**other: float) -> SlotFigures:
+    stages = {
+        name: stage(sojourn=0.8, turns=turned(6, 4), slots=4, **other)  # type: ignore[arg-type]
+        for name in ("read", "match")
+    }
+    made = {"read": {"": 1.0}, "match": {"read": 1.0}}
+    return SlotFigures(60.0, 10.0, INPUTS, stages, made)
+
+
+def test_all_stages_go_together_once_their_turns_and_ways_are_known() -> None:
+    models, seen = StageModels(), together_with()
+    models.learn(seen)
+    network = models.network(seen)
+    assert isinstance(network, TurnNetwork)
+    assert network.costs["match"].row_seconds == pytest.approx(0.2, rel=0.1)
+    assert models.choices({"read": 4})["read"].model == "turns"
+    assert isinstance(StageModels("mmk").network(seen), Network)
+    assert not isinstance(StageModels("mmk").network(seen), TurnNetwork)
+
+
+def test_inputs_that_part_are_measured_by_what_rows_stayed() -> None:
+    straight = together_with()
+    assert measured(straight) == (INPUTS.mean_seconds, INPUTS.inputs_done)
+    parted = replace(straight, rows_made={"read": {"": 0.5}, "match": {"": 0.5}})
+    seconds, done = measured(parted)
+    assert seconds == pytest.approx(0.8)
+    assert done > 0

@@ -20,11 +20,11 @@ from penstock.model.flow import OUTSIDE, Reads
 from penstock.model.network import Network
 from penstock.model.stage_model import check_number
 
-FLOORS = 120.0
+FLOORS = 240.0
 """For so many times as long as an input takes at least, inputs come."""
 UNCOUNTED = 0.2
 """Of that time, in which queues fill."""
-MOST_INPUTS = 3000
+MOST_INPUTS = 6000
 """That come by themselves; more than that come some at a time."""
 LEAST_INPUTS = 50
 DRAWS = 1024
@@ -79,7 +79,7 @@ class TurnNetwork(Network):
     >>> alone = [NetworkStage(name, DealtTurns(6.0, 0.1, each.row_seconds)) for name, each in costs.items()]
     >>> together = TurnNetwork(tuple(alone), costs, reads, Inflow(6.0))
     >>> [round(together.sojourn_seconds({"sift": k, "match": 3}), 1) for k in (3, 4, 6)]
-    [inf, 4.0, 3.2]
+    [inf, 4.0, 3.4]
     """
 
     costs: Mapping[str, DealtCost]
