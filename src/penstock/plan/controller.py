@@ -147,6 +147,9 @@ class SlotController:
         if state.short_looks < settings.window and not self._swamped(state, seen):
             return Hold(f"{why}, at {state.short_looks} of {settings.window} looks")
         now = seen.coming
+        if sum(now.least_slots.values()) > settings.most_slots:
+            # What came last is beyond all slots: they are placed for what comes on average.
+            now = seen.network
         estimate = now.sojourn_seconds(state.slots)
         if estimate <= settings.target_seconds and self._works_off(state, seen):
             return Hold(f"{why}, as what piled up is worked off: {estimate:.3g} s are to be expected")
