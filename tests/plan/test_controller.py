@@ -267,6 +267,15 @@ def test_a_load_beyond_all_slots_is_held_with_the_numbers() -> None:
     )
 
 
+def test_a_load_beyond_all_slots_gets_all_of_them() -> None:
+    settings = SlotSettings("fewest-slots", 12, target_seconds=1.5, between_seconds=MINUTE, window=1)
+    world = World(settings, placed(network_of(1.0), 4))
+    world.run(2, 40.0)
+    assert [change.plan.total for _, change in world.changes] == [12]
+    assert world.slots == {"sift": 5, "match": 6, "aggregate": 1}
+    assert any("12 slots rather than 4; all there are, and too few" in each for each in world.reasons)
+
+
 def test_places_must_be_better_at_every_look_of_a_window() -> None:
     poor, controller = {"sift": 6, "match": 4, "aggregate": 2}, SlotController(LEAST)
     # At the third look the best places are others than before and after it.

@@ -28,7 +28,7 @@ from penstock.plan.controller_state import (
 )
 from penstock.plan.fine_tuning import PAIRS, Line, line_through
 from penstock.plan.slot_errors import SlotError, TargetOutOfReachError
-from penstock.plan.slots import SlotPlan, assign_processors, judge, min_processors
+from penstock.plan.slots import SlotPlan, all_though_too_few, assign_processors, judge, min_processors
 
 VISITS = 16
 """Allocations that are remembered."""
@@ -162,14 +162,21 @@ class SlotController:
                 if isinstance(placed, Rescale)
                 else Hold(f"{why}, and all {state.total} slots are in use")
             )
+        plan, note = self._enough(state, now)
+        if plan.total <= state.total:
+            return Hold(f"{why}, but more slots than {state.total} would help nowhere")
+        return Rescale("more", plan, f"{why}: {plan.total} slots rather than {state.total}{note}")
+
+    def _enough(self, state: SlotState, now: Network) -> tuple[SlotPlan, str]:
+        """More slots: as many as the target takes, or all there are; and what there is to say of them."""
+        settings = self.settings
+        if sum(now.least_slots.values()) > settings.most_slots >= len(now.stages):
+            return all_though_too_few(now, settings.most_slots), "; all there are, and too few to keep up"
         by_model, note = self._needed(now, Line())
         by_line, _ = self._needed(now, line_through(state.pairs))
         # A line through few allocations says little of others: beyond the model it is followed step by step.
         tuned = min(by_line, state.total + state.total // AT_ONCE)
-        plan = assign_processors(now, max(by_model, tuned, state.total + 1))
-        if plan.total <= state.total:
-            return Hold(f"{why}, but more slots than {state.total} would help nowhere")
-        return Rescale("more", plan, f"{why}: {plan.total} slots rather than {state.total}{note}")
+        return assign_processors(now, max(by_model, tuned, state.total + 1)), note
 
     def _swamped(self, state: SlotState, seen: SlotObservation) -> bool:
         """Whether slots cannot keep up with what comes now, as all but two samples show."""

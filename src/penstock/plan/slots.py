@@ -85,6 +85,21 @@ def min_processors(network: Network, target_seconds: float, most_slots: int = MO
     return plan if network.separable else _fewest(network, plan, target_seconds, most_slots)
 
 
+def all_though_too_few(network: Network, most_slots: int) -> SlotPlan:
+    """All slots there are, where they cannot keep up: shared so that no stage lags much more than another.
+
+    >>> from penstock.model import MMk, NetworkStage
+    >>> stages = (NetworkStage("sift", MMk(20.0, 1.0)), NetworkStage("match", MMk(60.0, 1.0)))
+    >>> all_though_too_few(Network(stages), 8).slots
+    {'sift': 2, 'match': 6}
+    """
+    least = network.least_slots
+    slots = dict.fromkeys(least, 1)
+    for _ in range(most_slots - len(slots)):
+        slots[max(slots, key=lambda name: least[name] / slots[name])] += 1
+    return judge(network, slots, f"all {most_slots} slots, which are too few")
+
+
 def _grown(network: Network, plan: SlotPlan, most_slots: int) -> SlotPlan:
     """Slots that would help nowhere may do so where they are moved to."""
     now = _moved(network, plan)
