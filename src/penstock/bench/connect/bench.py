@@ -34,5 +34,9 @@ def run(settings: BenchSettings) -> BenchResult:
     result = BenchResult("connect")
     for name in settings.option("part") or PARTS:
         settings.say(name)
+        known = set(result.figures)
         cast(Part, import_module(PARTS[name])).measure(settings, result)
+        for figure, found in result.figures.items():
+            if figure not in known:
+                settings.say(f"{figure} {found:,.4g}")
     return result

@@ -37,7 +37,7 @@ class Size:
 
 
 FULL = Size(1_000_000, 5, 100_000, (0, 500_000, 200_000))
-QUICK = Size(500_000, 2, 10_000, (0,))
+QUICK = Size(300_000, 2, 10_000, (0,))
 
 
 def measure(settings: BenchSettings, result: BenchResult) -> None:
