@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from penstock import Engine, Pipeline, Spool, sinks, sources
 from penstock.bench.workers import serve
+from penstock.spark.kafka.source import READING
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -65,11 +66,12 @@ class Side:
 
 
 class PlainSide(Side):
-    """One query that reads all there is and ends, with our session's settings."""
+    """One query that reads all there is and ends, with our session's settings and those of our readers."""
 
     def copy(self, source: str, to: str, cap: int) -> float:
         """With `maxOffsetsPerTrigger` at `cap`, or all in one batch where it is 0."""
         reader = self.session.readStream.format("kafka").option("kafka.bootstrap.servers", self.servers)
+        reader = reader.options(**{f"kafka.{name}": value for name, value in READING.items()})
         reader = reader.option("maxOffsetsPerTrigger", cap) if cap else reader
         frame = made(reader.option("subscribe", source).option("startingOffsets", "earliest").load())
         writer = frame.writeStream.format("kafka").option("kafka.bootstrap.servers", self.servers)

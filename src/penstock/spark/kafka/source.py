@@ -27,6 +27,14 @@ log = logging.getLogger("penstock")
 
 POLL_SECONDS = 10.0
 """How long a task waits for a record that must be there: a broker may restart meanwhile."""
+READING = {
+    "allow.auto.create.topics": "false",
+    # The connector asks for both ends of a partition after every poll: by default after 500 records.
+    "max.poll.records": "10000",
+    # A turn reads what is there. At the end of a topic those questions would wait behind a fetch for more.
+    "fetch.max.wait.ms": "20",
+}
+"""How records are read; options of the user's go before it."""
 ERRORS = "org.apache.kafka.common.errors"
 PASSING = (
     "Cannot fetch record",
@@ -176,7 +184,7 @@ def _begins(piece: Slice) -> int:
 
 def granted_offsets(session: SparkSession, spec: Kafka) -> GrantedSource:
     """Over ranges of offsets of the topics."""
-    settings = {"allow.auto.create.topics": "false", **client_settings(spec.servers, spec.options)}
+    settings = {**READING, **client_settings(spec.servers, spec.options)}
     group = f"penstock-{uuid.uuid4().hex[:12]}"
     made = connector(session).GrantedOffsets(
         java_map(session, settings), group, spec.headers, round(POLL_SECONDS * 1000)
