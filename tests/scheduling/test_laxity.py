@@ -249,6 +249,7 @@ def test_a_stage_that_is_alone_takes_longer_turns_as_long_as_no_other_is_known()
     assert rows(much) == 995_000
     assert rows(replace(much, latency_seconds=20.0)) == 195_000
     assert rows(replace(much, latency_seconds=2.0)) == 95_000
+    assert rows(replace(much, rows_seen=10_000)) == 160_000
     scheduler.expect("idle", None)
     assert rows(much) == 95_000
     scheduler.forget("idle")

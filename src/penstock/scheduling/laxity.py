@@ -9,7 +9,8 @@ from typing import NamedTuple
 
 from penstock.scheduling.stage_view import StageView
 
-BEYOND_SEEN = 4
+BEYOND_SEEN, BEYOND_SEEN_ALONE = 4, 16
+"""Times the largest turn that was seen, how large the next may be."""
 FEW_ROWS = 5_000
 LEAST_KNOWN = 20_000
 FIRST_TURN = 100_000
@@ -89,13 +90,13 @@ def start_of(stage: StageView) -> Start:
     return Start(stage.start_deadline - reserve, stage.name, turn_seconds(stage, stage.rows_waiting))
 
 
-def cut_to_grain(stage: StageView, rows: int, grain_seconds: float) -> int:
+def cut_to_grain(stage: StageView, rows: int, grain_seconds: float, beyond: int = BEYOND_SEEN) -> int:
     """At most a grain of predicted time; the rest queues again. A turn whose fixed cost is most of the grain
     takes as many rows as double it, or it would never get anywhere."""
     if grain_seconds == inf:
         return rows
     # Nothing is known of turns much larger than those that were seen.
-    known = max(BEYOND_SEEN * stage.rows_seen, LEAST_KNOWN) if stage.rows_seen else FIRST_TURN
+    known = max(beyond * stage.rows_seen, LEAST_KNOWN) if stage.rows_seen else FIRST_TURN
     rows = min(rows, known)
     if stage.row_seconds <= 0.0 and stage.rows_seen and stage.fixed_seconds > grain_seconds:
         # Turns of one size, all of them too long: it is not known yet what a smaller one takes. Few rows are

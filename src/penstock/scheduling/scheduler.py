@@ -11,6 +11,7 @@ from penstock.errors import PenstockError
 from penstock.scheduling.consumption import All, Consumption
 from penstock.scheduling.decisions import Choice, Decision, Grant, Hold, count
 from penstock.scheduling.laxity import (
+    BEYOND_SEEN_ALONE,
     LATER_SECONDS,
     SAFETY,
     Cut,
@@ -202,8 +203,10 @@ class Scheduler:
         """The rows that consumption wants, cut to the grain; 0 for a flush."""
         if not view.rows_waiting:
             return 0
-        grain = grain_alone(view, self._grain) if self._known <= {view.name} else self._grain
-        return cut_to_grain(view, self._wanted(view), grain)
+        rows = self._wanted(view)
+        if self._known <= {view.name}:
+            return cut_to_grain(view, rows, grain_alone(view, self._grain), BEYOND_SEEN_ALONE)
+        return cut_to_grain(view, rows, self._grain)
 
     def _sized(self, view: StageView, now: float, needed: int) -> Cut:
         """The rows of a turn: what consumption wants, cut to the grain and for whoever must start soon."""
