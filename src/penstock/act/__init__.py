@@ -3,6 +3,7 @@
 from penstock.act.actuator import Actuator, Stages
 from penstock.act.cluster import ClusterNode, Nodes, ReplicaUse
 from penstock.act.loop import ElasticLoop
+from penstock.act.recent_figures import RecentFigures
 from penstock.act.stage_loads import stage_seen
 from penstock.act.use_meter import UseMeter
 
@@ -11,6 +12,7 @@ __all__ = [
     "ClusterNode",
     "ElasticLoop",
     "Nodes",
+    "RecentFigures",
     "ReplicaUse",
     "Stages",
     "UseMeter",

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from penstock.measure.histogram import LatencyHistogram
 from penstock.measure.stage_meter import StageFigures, StageMeter
+from penstock.measure.sums import Snapshot
 from penstock.measure.turns import NO_TURN_YET, TurnKind, TurnRecord
 from penstock.queues.segment import Arrivals
 from penstock.scheduling.decisions import Grant
@@ -123,6 +124,15 @@ class Books:
     def figures(self, now: float) -> StageFigures:
         with self._lock:
             return self._meter.figures(now)
+
+    def snapshot(self, now: float) -> Snapshot:
+        """The sums up to now, for `figures_since`."""
+        with self._lock:
+            return self._meter.snapshot(now)
+
+    def figures_since(self, earlier: Snapshot, now: float) -> StageFigures:
+        with self._lock:
+            return self._meter.figures_since(earlier, now)
 
     def figures_since_last(self, now: float) -> StageFigures:
         """The figures since the last call of this, or since the start."""

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from math import inf
 from pathlib import Path
-from typing import Literal
 
-from penstock.act import Actuator, ElasticLoop, Nodes, Stages, UseMeter, stage_seen
+from penstock.act import Actuator, ElasticLoop, Nodes, RecentFigures, Stages, UseMeter, stage_seen
+from penstock.act.use_meter import CountedTime
 from penstock.errors import PenstockError
 from penstock.plan.elastic import (
     AddNode,
@@ -45,14 +45,15 @@ class ElasticSettings:
     target of their strictest sink. With `cluster`, the folder of a `penstock cluster`, nodes are its workers;
     with `nodes` they are those of an actuator of one's own; with neither they are executors, which the
     cluster manager allocates. `time="run"` counts all the time of tasks as use, not the JVM's processor time
-    alone: for Python operators and emulated service times.
+    alone: for Python operators and emulated service times. `time="work"` counts what rows cost, without what
+    every turn costs: for stages that take their next turn as soon as one has ended.
     """
 
     managers: Elasticity = field(default_factory=lambda: Elasticity((), (Region("default"),)))
     cluster: Path | None = None
     worker_memory: str = "1g"
     nodes: Nodes | None = None
-    time: Literal["cpu", "run"] = "cpu"
+    time: CountedTime = "cpu"
 
     def actuator(self, pool: ClusterPool | None) -> Nodes:
         """Where nodes come from and go to."""
@@ -87,6 +88,7 @@ class Elastic:
         self._around = around
         self._pipelines = pipelines
         self._nodes = nodes
+        self._recent = RecentFigures(settings.managers.periods.operator_seconds)
         self._meter = UseMeter(settings.managers.periods.operator_seconds, settings.time)
         self._actuator = Actuator(nodes, stages)
         self._journal = KeptLines(around.folder, "elastic")
@@ -134,7 +136,7 @@ class Elastic:
         stages = {stage.name: stage for each in self._pipelines() for stage in tuple(each.stages)}
         profiles = self._around.profiles
         seen = {
-            name: stage_seen(stage.books.figures(now), stage.slots, profiles.of(name))
+            name: stage_seen(self._recent.of(name, stage.books, now), stage.slots, profiles.of(name))
             for name, stage in stages.items()
         }
         return self._meter.look(now, self._nodes.nodes(), self._nodes.use(), seen, self._actuator.name_of)
