@@ -46,7 +46,7 @@ def test_an_unknown_bench_is_one_message_and_exit_code_2(capsys: pytest.CaptureF
     assert main(["bench", "speed"]) == 2
     assert capsys.readouterr().err == (
         "penstock: a bench must be one of turns, share, crash, riot, tenants, batching, connect, scaling, "
-        "watch, got 'speed': nothing was measured\n"
+        "elastic, watch, got 'speed': nothing was measured\n"
     )
 
 

@@ -59,6 +59,10 @@ BENCHES: Mapping[str, Bench] = {
         "penstock.bench.scaling.bench",
         "how many slots each stage gets: models against measurements, the controller, changes under load",
     ),
+    "elastic": Bench(
+        "penstock.bench.elastic.bench",
+        "replicas and nodes that follow the load on a real cluster; kills of workers; what limits it",
+    ),
     "watch": Bench(
         "penstock.bench.watch",
         "what watching costs: the live page of 20 stages with one viewer",

@@ -103,8 +103,8 @@ class Pipeline:
         self._nodes[node.name] = node
         return Stream(self, node.name)
 
-    def exchange(self, node: Source | Sink) -> None:
-        """Another source or sink in the place of the one of its name: to try the same pipeline elsewhere."""
+    def exchange(self, node: Source | Sink | Operator) -> None:
+        """Another source, sink or operator in the place of the one of its name: to try the same elsewhere."""
         kind = kind_of(node)
         if type(self._nodes.get(node.name)) is not type(node):
             self.refuse(kind, node.name, f"there must be a {kind} of that name, of {sorted(self._nodes)}")

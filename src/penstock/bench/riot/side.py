@@ -69,12 +69,21 @@ class Side(Protocol):
 class Ours:
     """A pipeline under an engine."""
 
-    def __init__(self, declare: Declare, schema: str, folder: Path, policy: str):
+    def __init__(
+        self,
+        declare: Declare,
+        schema: str,
+        folder: Path,
+        policy: str,
+        session: SparkSession | None = None,
+        slots: int = SLOTS,
+    ):
+        """A `session` of its own where none is given, on so many slots of this process."""
         from penstock.spark.engine import Engine
         from penstock.spark.session import build_session
 
-        self.session: SparkSession = build_session(cores=SLOTS, settings=SETTINGS)
-        self.engine = Engine(self.session, state=folder / "state", slots=SLOTS, policy=policy)
+        self.session: SparkSession = session or build_session(cores=slots, settings=SETTINGS)
+        self.engine = Engine(self.session, state=folder / "state", slots=slots, policy=policy)
         self._spool = Spool(folder / "source")
         self._turns: list[TurnRecord] = []
         self.engine.on_turn(self._turns.append)
@@ -114,20 +123,33 @@ class Ours:
         return self.engine.scheduler_seconds
 
 
+def plain_settings(polling_ms: int) -> dict[str, str]:
+    """What the queries of the plain side ask of their session beside."""
+    return {
+        "spark.sql.streaming.numRecentProgressUpdates": str(PROGRESS_KEPT),
+        "spark.sql.streaming.pollingDelay": f"{polling_ms}ms",
+    }
+
+
 class Plain:
     """One query for each stage."""
 
     scheduler_seconds = 0.0
 
-    def __init__(self, declare: Declare, schema: str, folder: Path, polling_ms: int):
+    def __init__(
+        self,
+        declare: Declare,
+        schema: str,
+        folder: Path,
+        polling_ms: int,
+        session: SparkSession | None = None,
+    ):
         from penstock.spark.jvm import schema_from_ddl
         from penstock.spark.session import build_session
 
-        own = {
-            "spark.sql.streaming.numRecentProgressUpdates": str(PROGRESS_KEPT),
-            "spark.sql.streaming.pollingDelay": f"{polling_ms}ms",
-        }
-        self.session: SparkSession = build_session(cores=SLOTS, settings={**SETTINGS, **own})
+        self.session: SparkSession = session or build_session(
+            cores=SLOTS, settings={**SETTINGS, **plain_settings(polling_ms)}
+        )
         spool = Spool(folder / "unused")
         self.graph = cut(declare(FromSpool(spool, schema)))
         fed = [queue.name for queue in self.graph.queues.values() if queue.source is not None]

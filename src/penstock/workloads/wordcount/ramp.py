@@ -53,13 +53,21 @@ class RampFeeder:
     """A thread that appends the sentences that are due. They arrive when they are due, however late it is."""
 
     def __init__(
-        self, spool: Spool, sentences: Sentences, ramp: Ramp, clock: Callable[[], float] = time.time
+        self,
+        spool: Spool,
+        sentences: Sentences,
+        ramp: Ramp,
+        clock: Callable[[], float] = time.time,
+        first: int = 0,
     ) -> None:
+        """`first` is the number of its first sentence, where another feeder has sent those before."""
         self._spool, self._sentences, self._ramp, self._clock = spool, sentences, ramp, clock
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="penstock-wordcount", daemon=True)
-        self.sent = 0
-        """Sentences so far: numbers 0 to sent - 1."""
+        self.first = self.sent = first
+        """Sentences so far: numbers first to sent - 1."""
+        self.began = 0.0
+        """When it was started, by its clock."""
         self.done = False
         self.error: BaseException | None = None
 
@@ -72,14 +80,15 @@ class RampFeeder:
         self._thread.join(10)
 
     def _run(self) -> None:
-        began, ticks = self._clock(), round(self._ramp.seconds / TICK_SECONDS)
+        ticks = round(self._ramp.seconds / TICK_SECONDS)
+        began = self.began = self._clock()
         try:
             for tick in range(1, ticks + 1):
                 due = began + tick * TICK_SECONDS
                 self._stopping.wait(max(due - self._clock(), 0.0))
                 if self._stopping.is_set():
                     return
-                self._send(self._ramp.sentences(tick * TICK_SECONDS), due)
+                self._send(self.first + self._ramp.sentences(tick * TICK_SECONDS), due)
             self.done = True
         except BaseException as error:
             self.error = error

@@ -1,0 +1,1 @@
+"""Elastic replicas and nodes on a real cluster, as E2DF was evaluated."""

@@ -1,0 +1,122 @@
+"""`penstock bench elastic`: replicas and nodes that follow the load on a real cluster; and kills."""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from penstock.bench.elastic.driver_turns import driver_turns
+from penstock.bench.elastic.efficiency import scale_efficiency
+from penstock.bench.elastic.kills import setup as kills_setup
+from penstock.bench.elastic.kills import worker_kills
+from penstock.bench.elastic.pred_nodes import pred_nodes
+from penstock.bench.elastic.scale import SCENARIOS, Scale
+from penstock.bench.elastic.scenarios import scenarios
+from penstock.bench.elastic.stand import Stand
+from penstock.bench.result import BenchResult, BenchSettings
+from penstock.operators.emulate import EMULATED
+from penstock.workloads.rabbitmq import RabbitMQ
+
+QUICK = Scale(
+    minute=3.0,
+    minutes=10.0,
+    peak=20.0,
+    nodes=4,
+    replicas={"split": 1, "count": 2, "publish": 1},
+    reserve=1,
+    warmup=6.0,
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--part", action="append", choices=tuple(PARTS), help="only these (default: all)")
+    parser.add_argument(
+        "--run",
+        action="append",
+        choices=SCENARIOS,
+        help="of part scenarios only these runs; what needs another is left out",
+    )
+    parser.add_argument("--minute", type=float, metavar="S", help="what a minute of the paper takes here")
+    parser.add_argument("--kills", type=int, metavar="N", help="workers to kill (default: 10)")
+    parser.add_argument("--keep", type=Path, metavar="DIR", help="keep logs and samples of all runs there")
+
+
+def run(settings: BenchSettings) -> BenchResult:
+    """The parts one after the other; each run has a cluster and a driver of its own."""
+    result = BenchResult("elastic")
+    with _folder(settings) as folder:
+        if settings.quick:
+            with _stand(folder, QUICK, settings) as stand:
+                scenarios(stand, result, ("nodes",))
+        else:
+            for name in settings.option("part") or PARTS:
+                settings.say(name)
+                PARTS[name](folder, result, settings)
+    result.setup |= _setup(QUICK if settings.quick else _scale(settings))
+    return result
+
+
+@contextmanager
+def _folder(settings: BenchSettings) -> Iterator[Path]:
+    kept = settings.option("keep")
+    if kept is not None:
+        kept.mkdir(parents=True, exist_ok=True)
+        yield kept.absolute()
+        return
+    with tempfile.TemporaryDirectory(prefix="penstock-elastic-", ignore_cleanup_errors=True) as scratch:
+        yield Path(scratch)
+
+
+@contextmanager
+def _stand(folder: Path, scale: Scale, settings: BenchSettings) -> Iterator[Stand]:
+    with RabbitMQ() as broker:
+        yield Stand(folder, broker, scale, settings.say)
+
+
+def _scale(settings: BenchSettings) -> Scale:
+    return Scale(minute=settings.option("minute") or Scale.minute)
+
+
+def _scenarios(folder: Path, result: BenchResult, settings: BenchSettings) -> None:
+    with _stand(folder, _scale(settings), settings) as stand:
+        scenarios(stand, result, settings.option("run") or SCENARIOS)
+
+
+def _kills(folder: Path, result: BenchResult, settings: BenchSettings) -> None:
+    with _stand(folder, _scale(settings), settings) as stand:
+        worker_kills(stand, result, settings.option("kills") or 10)
+
+
+def _driver(folder: Path, result: BenchResult, settings: BenchSettings) -> None:
+    driver_turns(folder, result, settings.say)
+
+
+def _efficiency(folder: Path, result: BenchResult, settings: BenchSettings) -> None:
+    scale_efficiency(folder, result, settings.say, result.figures.get("driver_turns_per_s_jobs"))
+
+
+def _setup(scale: Scale) -> dict[str, object]:
+    return {
+        "scale": scale.to_json(),
+        "emulated": f"{EMULATED}; a minute of the paper is {scale.minute:g} s, rates are a tenth, nodes are "
+        "workers of one slot on one machine, with executors that compile little",
+        "service_seconds": scale.service,
+        "latency": "from when a sentence was due until each of its words came to a consumer of RabbitMQ",
+        "replicas": "of split, count and publish; the source takes no slot",
+        "nodes": "worker processes, those that start or leave included",
+        "shares": "S_a is what rows cost, without what every turn costs (time='work')",
+        **kills_setup(),
+    }
+
+
+Part = Callable[[Path, BenchResult, BenchSettings], None]
+PARTS: Mapping[str, Part] = {
+    "scenarios": _scenarios,
+    "kills": _kills,
+    "driver": _driver,
+    "efficiency": _efficiency,
+    "pred": lambda folder, result, settings: pred_nodes(folder, result, settings.say),
+}

@@ -1,0 +1,25 @@
+"""Sessions on a cluster of many small executors, all on one machine."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from penstock.spark.cluster.settings import cluster_preset
+from penstock.spark.session import build_session
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+WORKER_MEMORY = "512m"
+JAVA_OPTIONS = "spark.executor.extraJavaOptions"
+FEWER_THREADS = "-XX:TieredStopAtLevel=1 -XX:CICompilerCount=1 -XX:MaxMetaspaceSize=192m -Xms64m"
+"""Sixteen JVMs that compile all they run, on two cores, would be all that is measured."""
+
+
+def session_on(master: str, state: Path, more: Mapping[str, str] | None = None) -> SparkSession:
+    """Executors as small as Spark lets them be."""
+    options = f"{cluster_preset(master)[JAVA_OPTIONS].value} {FEWER_THREADS}"
+    settings = {"spark.executor.memory": WORKER_MEMORY, JAVA_OPTIONS: options, "spark.executor.cores": "1"}
+    return build_session(master=master, state=state, settings={**settings, **(more or {})})

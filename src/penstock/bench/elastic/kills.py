@@ -1,0 +1,115 @@
+"""Workers killed under load: nothing lost, nothing doubled, and how soon the backlog is as before."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from penstock.bench.elastic import plots
+from penstock.bench.elastic.cluster_session import WORKER_MEMORY
+from penstock.bench.elastic.scale import Scale
+from penstock.bench.elastic.stand import Stand, lines_of
+from penstock.bench.result import BenchResult, Plot, Table, at_most
+from penstock.bench.stats import Summary, quantile, single
+from penstock.spark.cluster.daemon import Daemon
+from penstock.spark.cluster.standalone import StandaloneCluster, WorkerSize
+from penstock.spark.feeders import wait_for
+
+KILLS = 10
+GAP_SECONDS = 20.0
+LEAD_SECONDS = 8.0
+"""Before the first kill: what the backlog is without one."""
+BEFORE_SECONDS, CALM_SECONDS = 5.0, 1.0
+START_SECONDS = 240.0
+RATE = 12.0
+NODES = 5
+REPLICAS = {"split": 1, "count": 2, "publish": 1}
+
+
+@dataclass
+class Killer:
+    """Kills one worker after the other with its executor, each at a random moment, and starts another."""
+
+    kills: int
+    warmup: float
+    chance: random.Random = field(default_factory=lambda: random.Random(7))
+    at: list[float] = field(default_factory=list)
+    """When, by the clock."""
+
+    def __call__(self, cluster: StandaloneCluster, folder: Path) -> None:
+        samples = folder / "samples.jsonl"
+        if not wait_for(lambda: bool(lines_of(samples)), START_SECONDS):
+            return
+        begin = time.time() + self.warmup + LEAD_SECONDS
+        for number in range(self.kills):
+            moment = begin + number * GAP_SECONDS + self.chance.uniform(0.0, 2.0)
+            time.sleep(max(moment - time.time(), 0.0))
+            workers = [each for each in cluster.workers() if each.process is not None and each.executors]
+            if not workers:
+                return
+            self.at.append(time.time())
+            victim = self.chance.choice(workers)
+            _kill(victim)
+            cluster.add(WorkerSize(memory=WORKER_MEMORY))
+
+
+def _kill(worker: Daemon) -> None:
+    """Both at once, as when a machine goes."""
+    for pid in (worker.pid, *(each.pid for each in worker.executors)):
+        os.kill(pid, signal.SIGKILL)
+
+
+def recovery_seconds(waiting: Sequence[tuple[float, int]], kill: float, until: float) -> float:
+    """From a kill until the backlog is as before it, and stays so for a moment; `until` if it never is.
+
+    >>> calm = [(t / 2, 10) for t in range(20)]
+    >>> hit = [(10 + t / 2, 50 if t < 8 else 9) for t in range(20)]
+    >>> recovery_seconds(calm + hit, kill=10.0, until=20.0), recovery_seconds(calm, kill=5.0, until=9.0)
+    (4.0, 0.0)
+    """
+    before = [rows for at, rows in waiting if kill - BEFORE_SECONDS <= at < kill]
+    level = max(before, default=0)
+    after = [(at, rows) for at, rows in waiting if kill <= at < until]
+    for at, _ in after:
+        if all(rows <= level for other, rows in after if at <= other <= at + CALM_SECONDS):
+            return at - kill
+    return until - kill
+
+
+def worker_kills(stand: Stand, result: BenchResult, kills: int = KILLS) -> None:
+    """WordCount at one rate on workers of which one has nothing to do, while they are killed."""
+    warmup = stand.scale.warmup
+    seconds = LEAD_SECONDS + kills * GAP_SECONDS + CALM_SECONDS
+    scale = Scale(1.0, seconds, RATE, RATE, NODES, REPLICAS, peak_share=0.4, warmup=warmup)
+    killer = Killer(kills, warmup)
+    run = stand.run("static", scale, killer)
+    waiting = [(each["at"], sum(each["waiting"].values())) for each in run.samples]
+    moments = [at - run.began for at in killer.at]
+    ends = [*moments[1:], seconds]
+    took = [recovery_seconds(waiting, kill, end) for kill, end in zip(moments, ends, strict=True)]
+    _tell(result, run.counted.lost, run.counted.doubled, took)
+    result.plots.append(Plot("kills", lambda figure: plots.draw_kills(figure, waiting, moments, took)))
+
+
+def _tell(result: BenchResult, lost: int, doubled: int, took: Sequence[float]) -> None:
+    result.put("worker_kills", single(len(took)))
+    result.put("kills_lost", single(lost), at_most(0))
+    result.put("kills_doubled", single(doubled), at_most(0))
+    worst = max(took, default=float("nan"))
+    spread = Summary(quantile(took, 0.95), min(took, default=worst), worst, len(took))
+    result.put("recovery_s", spread, at_most(15))
+    rows = [[str(number + 1), f"{seconds:.1f}"] for number, seconds in enumerate(took)]
+    result.tables.append(Table("workers killed under load (emulated service)", ["kill", "recovery s"], rows))
+
+
+def setup() -> Mapping[str, Any]:
+    return {
+        "kills": f"SIGKILL to a worker and its executor every {GAP_SECONDS:g} s, of {NODES} workers at "
+        f"{RATE:g} sentences/s with {sum(REPLICAS.values())} replicas; another worker is started at once"
+    }

@@ -1,0 +1,154 @@
+"""What reached RabbitMQ: every message with the time it came, and how long its sentence took."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from penstock.spark.feeders import wait_for
+from penstock.workloads.wordcount import Ramp, Sentences, Tally
+from penstock.workloads.wordcount.ramp import TICK_SECONDS
+
+if TYPE_CHECKING:
+    from penstock.workloads.rabbitmq import RabbitMQ
+
+QUIET_SECONDS = 3.0
+
+
+class Collector:
+    """A consumer of one queue, in a thread of its own."""
+
+    def __init__(self, broker: RabbitMQ, queue: str):
+        import pika
+
+        self._queue = queue
+        self._connection = pika.BlockingConnection(pika.ConnectionParameters(broker.host, broker.port))
+        self._channel = self._connection.channel()
+        self._channel.queue_declare(queue, durable=True)
+        self._channel.basic_consume(queue, self._take, auto_ack=True)
+        self.messages: list[tuple[float, str]] = []
+        """When each came, and what it says."""
+        self._thread = threading.Thread(target=self._consume, name="penstock-collector", daemon=True)
+        self._thread.start()
+
+    def _take(self, channel: Any, method: Any, properties: Any, body: bytes) -> None:
+        self.messages.append((time.time(), body.decode()))
+
+    def _consume(self) -> None:
+        import pika
+
+        try:
+            self._channel.start_consuming()
+        except pika.exceptions.AMQPError:
+            return
+
+    def wait_for(self, count: int, limit_seconds: float) -> bool:
+        """Whether so many came, with a while more for those that should not come."""
+        there = wait_for(lambda: len(self.messages) >= count, limit_seconds, 0.1)
+        time.sleep(QUIET_SECONDS)
+        return there
+
+    def close(self) -> None:
+        self._connection.add_callback_threadsafe(self._channel.stop_consuming)
+        self._thread.join(10)
+        if self._connection.is_open:
+            self._connection.close()
+
+
+@dataclass(frozen=True)
+class Latencies:
+    """Of the words of the ramp: when each was due, in seconds from its beginning, and how long it took."""
+
+    due: np.ndarray
+    seconds: np.ndarray
+
+    @property
+    def mean(self) -> float:
+        return float(self.seconds.mean()) if len(self.seconds) else float("nan")
+
+    def without(self, moments: Sequence[float], after_seconds: float) -> float:
+        """The mean without words due within so long after each of these moments, as E2DF tells it."""
+        kept = np.ones(len(self.due), dtype=bool)
+        for moment in moments:
+            kept &= ~((self.due >= moment) & (self.due < moment + after_seconds))
+        return float(self.seconds[kept].mean()) if kept.any() else float("nan")
+
+    def by_minute(self, minute: float) -> list[tuple[float, float]]:
+        """Minute and mean latency, where words were due."""
+        found = []
+        for number in range(int(self.due.max() // minute) + 1 if len(self.due) else 0):
+            own = self.seconds[(self.due >= number * minute) & (self.due < (number + 1) * minute)]
+            if len(own):
+                found.append((number + 0.5, float(own.mean())))
+        return found
+
+
+@dataclass(frozen=True)
+class Counted:
+    """What came of all that was sent."""
+
+    sent: int
+    lost: int
+    doubled: int
+    latencies: Latencies
+
+
+def counted(
+    messages: Sequence[tuple[float, str]],
+    sentences: Sentences,
+    phases: Sequence[Mapping[str, Any]],
+    ramp: Ramp,
+) -> Counted:
+    """`phases` tell when the sentences before the ramp and those of it were sent."""
+    tally = Tally()
+    tally.add(text for _, text in messages)
+    total = phases[-1]["sent"]
+    sent = sentences.counts(total)
+    came: dict[tuple[str, int], float] = {}
+    for at, text in messages:
+        came.setdefault(_said(text), at)
+    last = phases[-1]
+    dues = due_times(ramp, last["sent"] - last["first"])
+    pairs = [
+        (float(dues[number - last["first"]]), came[word, nth] - last["began"])
+        for word, nth, number in occurrences(sentences, total)
+        if number >= last["first"] and (word, nth) in came
+    ]
+    due = np.array([each for each, _ in pairs])
+    done = np.array([each for _, each in pairs])
+    doubled = tally.doubled + tally.unsent(sent)
+    return Counted(sum(sent.values()), tally.lost(sent), doubled, Latencies(due, done - due))
+
+
+def _said(text: str) -> tuple[str, int]:
+    import json
+
+    said = json.loads(text)
+    return said["word"], said["count"]
+
+
+def occurrences(sentences: Sentences, count: int) -> list[tuple[str, int, int]]:
+    """Word, how often it had come with that, and the number of the sentence it was in."""
+    seen: dict[str, int] = {}
+    found = []
+    for number, text in enumerate(sentences.table(0, count)["sentence"].to_pylist()):
+        for word in text.split(" "):
+            seen[word] = seen.get(word, 0) + 1
+            found.append((word, seen[word], number))
+    return found
+
+
+def due_times(ramp: Ramp, count: int) -> np.ndarray:
+    """When each sentence of a ramp was due: at the first tick that had it.
+
+    >>> [round(float(each), 1) for each in due_times(Ramp(2.0, 2.0, 2.0), 4)]
+    [0.5, 1.0, 1.5, 2.0]
+    """
+    ticks = range(1, round(ramp.seconds / TICK_SECONDS) + 1)
+    by_then = np.array([ramp.sentences(tick * TICK_SECONDS) for tick in ticks])
+    return (np.searchsorted(by_then, np.arange(count), side="right") + 1) * TICK_SECONDS

@@ -1,0 +1,154 @@
+"""PRED on a cluster, in the driver's process: under Penstock, or as one query for each operator."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import os
+import sys
+import time
+import traceback
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from penstock.bench.elastic.cluster_session import session_on
+from penstock.bench.riot.drip import Drip
+from penstock.bench.riot.side import Ours, Plain, Side, plain_settings
+from penstock.bench.riot.sink_meter import SinkMeter
+from penstock.bench.workers import serve
+from penstock.errors import PenstockError
+from penstock.operators.emulate import service
+from penstock.operators.transform import in_turn
+from penstock.pipeline import sinks
+from penstock.pipeline.endpoints import SourceSpec
+from penstock.pipeline.nodes import Operator
+from penstock.pipeline.pipeline import Pipeline
+from penstock.spark.cluster.standalone import StandaloneCluster
+from penstock.spark.feeders import wait_for
+from penstock.workloads.riot.topologies import topology
+
+SERVICE_SECONDS = {
+    "senml_parse": 0.004,
+    "decision_tree": 0.002,
+    "linear_regression": 0.002,
+    "block_average": 0.002,
+    "error_estimate": 0.002,
+    "publish": 0.001,
+}
+"""Of a row, in a task that waits."""
+CLUSTER = "cluster"
+"""The folder of the cluster, beside the driver's."""
+POLICY, POLLING_MS = "longest-queue", 50
+GIVE_UP_SECONDS, LOOK_SECONDS, START_SECONDS = 8.0, 0.5, 120.0
+
+
+def emulated_pred(source: SourceSpec, publish: sinks.Callback, instances: Mapping[str, int]) -> Pipeline:
+    """PRED, whose rows wait in every operator beside what it does."""
+    pipeline = topology("pred").declare(source, publish=publish, instances=instances)
+    for name, node in tuple(pipeline.nodes.items()):
+        if isinstance(node, Operator):
+            waits = service(SERVICE_SECONDS[name])
+            pipeline.exchange(replace(node, function=in_turn(node.function, waits)))
+    return pipeline
+
+
+class Worker:
+    """A side with its source and its sink."""
+
+    def __init__(self, asked: argparse.Namespace):
+        self._pred = topology("pred")
+        self._meter = SinkMeter(lambda payloads: None)
+        cluster = StandaloneCluster(asked.folder.parent / CLUSTER)
+        more = plain_settings(POLLING_MS) if asked.side == "plain" else {}
+        session = session_on(cluster.url, asked.folder / "state", more)
+        _await_executors(session, asked.nodes)
+        self._side = self._start(asked, session)
+        self._drip = Drip(self._pred.trace(), self._side.put)
+        self._drip.start()
+
+    def _start(self, asked: argparse.Namespace, session: Any) -> Side:
+        def declare(source: SourceSpec) -> Pipeline:
+            instances = dict(self._pred.instances) if asked.nodes > 1 and asked.side == "pool" else {}
+            return emulated_pred(source, sinks.Callback(self._meter.take), _within(instances, asked.nodes))
+
+        if asked.side == "pool":
+            return Ours(declare, self._pred.schema, asked.folder, POLICY, session, asked.nodes)
+        return Plain(declare, self._pred.schema, asked.folder, POLLING_MS, session)
+
+    def answer(self, request: Mapping[str, Any]) -> Any:
+        return getattr(self, request["do"])(**{key: value for key, value in request.items() if key != "do"})
+
+    def step(self, rate: float, settle: float, seconds: float) -> dict[str, Any]:
+        """Runs at a rate, and measures after `settle` seconds."""
+        self._drip.rate = rate
+        self._sleep(settle)
+        begin = time.time()
+        self._sleep(seconds)
+        end = time.time()
+        latency = self._meter.between(begin, end)
+        due = sum(rows for at, rows in self._drip.ticks if begin <= at < end) * self._pred.sink_rows
+        return {
+            "rate": rate,
+            "mean": latency.mean,
+            "p99": latency.p99,
+            "early_mean": latency.early_mean,
+            "late_mean": latency.late_mean,
+            "published_share": latency.rows / due if due else 0.0,
+            "published_per_second": latency.rows / (end - begin),
+        }
+
+    def drain(self, limit: float) -> bool:
+        """Feeds nothing until everything is out, or the limit is reached."""
+        self._drip.rate = 0.0
+        done = wait_for(lambda: self._side.idle, limit, LOOK_SECONDS)
+        if done:
+            self._side.tidy()
+        return done
+
+    def _sleep(self, seconds: float) -> None:
+        begun = time.time()
+        while (left := begun + seconds - time.time()) > 0:
+            time.sleep(min(left, LOOK_SECONDS))
+            if self._side.error:
+                raise PenstockError(f"the side must run on, but: {self._side.error}")
+            now = time.time()
+            if self._meter.between(now - 1.5, now).mean > GIVE_UP_SECONDS:
+                return
+
+
+def _within(instances: Mapping[str, int], nodes: int) -> dict[str, int]:
+    return {name: min(count, nodes) for name, count in instances.items()}
+
+
+def _await_executors(session: Any, nodes: int) -> None:
+    from penstock.spark.cluster.executors import ExecutorWatch
+    from penstock.spark.session import prepare_session
+
+    prepare_session(session)
+    watch = ExecutorWatch(session)
+    try:
+        if not wait_for(lambda: len(watch.executors()) >= nodes, START_SECONDS, 0.2):
+            raise PenstockError(f"{nodes} executors must come, but {len(watch.executors())} did")
+    finally:
+        watch.close()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--folder", type=Path, required=True)
+    parser.add_argument("--side", choices=("pool", "plain"), required=True)
+    parser.add_argument("--nodes", type=int, required=True)
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
+    logging.getLogger("py4j").setLevel(logging.WARNING)
+    try:
+        serve(True, Worker(parser.parse_args()).answer)
+    except Exception:
+        traceback.print_exc()
+        sys.stderr.flush()
+        os._exit(1)
+
+
+if __name__ == "__main__":
+    main()

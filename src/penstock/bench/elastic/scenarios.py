@@ -1,0 +1,109 @@
+"""The four runs of WordCount against each other: what elasticity saves, and what it costs in latency."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+from penstock.bench.elastic import plots
+from penstock.bench.elastic.scale import LABELS, SCENARIOS
+from penstock.bench.elastic.stand import Run, Stand
+from penstock.bench.result import BenchResult, Mark, Plot, Table, at_least, at_most
+from penstock.bench.stats import Summary, quantile, single
+
+LEFT_OUT_MINUTES = 2.0
+"""After each reconfiguration, in the paper's second way of telling latency."""
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A run in a few figures; replicas and nodes are means over the time of the ramp."""
+
+    replicas: float
+    nodes: float
+    latency_seconds: float
+    settled_seconds: float
+    """Without the two minutes of the paper after each reconfiguration."""
+    reconfigurations: int
+
+
+def judged(run: Run) -> Judged:
+    moments = [each["at"] for each in run.changes]
+    latencies = run.counted.latencies
+    return Judged(
+        fmean(sum(each["slots"].values()) for each in run.samples),
+        fmean(each["nodes"] for each in run.samples),
+        latencies.mean,
+        latencies.without(moments, LEFT_OUT_MINUTES * run.scale.minute),
+        len(moments),
+    )
+
+
+def scenarios(stand: Stand, result: BenchResult, only: Sequence[str] = SCENARIOS) -> None:
+    """Static, elastic operators, elastic operators and nodes; and the last with models."""
+    runs = {name: stand.run(name) for name in only}
+    tell(result, runs)
+    result.plots.append(Plot("runs", lambda figure: plots.draw_runs(figure, list(runs.values()))))
+
+
+def tell(result: BenchResult, runs: Mapping[str, Run]) -> None:
+    """The figures of runs; those that need a run that was not made are left out."""
+    made = {name: judged(run) for name, run in runs.items()}
+    static = made.get("static")
+    if static is not None:
+        _against(result, made, static)
+    pauses = [1000.0 * pause for run in runs.values() for pause in run.pauses]
+    if pauses:
+        spread = Summary(quantile(pauses, 0.95), min(pauses), max(pauses), len(pauses))
+        result.put("reconfiguration_pause_ms", spread, at_most(2000))
+    result.put("lost", single(sum(run.counted.lost for run in runs.values())), at_most(0))
+    result.put("doubled", single(sum(run.counted.doubled for run in runs.values())), at_most(0))
+    result.tables.append(_table(runs, made))
+
+
+def _against(result: BenchResult, made: Mapping[str, Judged], static: Judged) -> None:
+    def put(figure: str, value: float | None, mark: Mark | None = None) -> None:
+        if value is not None:
+            result.put(figure, single(value), mark)
+
+    def ratio(name: str, what: str) -> float | None:
+        run = made.get(name)
+        return getattr(run, what) / getattr(static, what) if run is not None else None
+
+    def saving(name: str, what: str) -> float | None:
+        found = ratio(name, what)
+        return None if found is None else 1.0 - found
+
+    put("replica_saving", saving("nodes", "replicas"), at_least(0.55))
+    put("replica_saving_operators", saving("operators", "replicas"))
+    put("replica_saving_model", saving("model", "replicas"))
+    put("node_saving", saving("nodes", "nodes"), at_least(0.24))
+    put("node_saving_model", saving("model", "nodes"), at_least(0.40))
+    put("latency_ratio", ratio("nodes", "latency_seconds"), at_most(1.7))
+    put("latency_ratio_settled", _settled(made, static, "nodes"))
+    put("latency_ratio_operators", ratio("operators", "latency_seconds"))
+    put("latency_ratio_model", ratio("model", "latency_seconds"), at_most(1.3))
+    put("latency_ratio_model_settled", _settled(made, static, "model"))
+
+
+def _settled(made: Mapping[str, Judged], static: Judged, name: str) -> float | None:
+    return made[name].settled_seconds / static.latency_seconds if name in made else None
+
+
+def _table(runs: Mapping[str, Run], made: Mapping[str, Judged]) -> Table:
+    rows = [
+        [
+            LABELS[name],
+            f"{each.replicas:.1f}",
+            f"{each.nodes:.1f}",
+            f"{each.latency_seconds:.2f}",
+            f"{each.settled_seconds:.2f}",
+            str(each.reconfigurations),
+            str(runs[name].counted.sent),
+            f"{runs[name].counted.lost}, {runs[name].counted.doubled}",
+        ]
+        for name, each in made.items()
+    ]
+    columns = ["run", "replicas", "nodes", "latency s", "settled s", "changes", "words", "lost, doubled"]
+    return Table("WordCount on a ramp, means over the run (emulated service)", columns, rows)

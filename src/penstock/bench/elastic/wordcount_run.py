@@ -1,0 +1,124 @@
+"""One run of WordCount on a cluster, in the driver's process: fed, watched, and drained."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from penstock import Engine, Spool, sinks, sources
+from penstock.bench.elastic.cluster_session import WORKER_MEMORY, session_on
+from penstock.bench.elastic.scale import PIPELINE, Scale
+from penstock.errors import PenstockError
+from penstock.measure.turns import TurnRecord
+from penstock.operators.emulate import service
+from penstock.spark.cluster.standalone import StandaloneCluster
+from penstock.spark.elastic import ElasticSettings
+from penstock.spark.feeders import wait_for
+from penstock.workloads.wordcount import SCHEMA, Ramp, RampFeeder, Sentences, word_count
+
+LOOK_SECONDS = 0.25
+DRAIN_SECONDS = 120.0
+SAMPLES, TURNS = "samples.jsonl", "turns.jsonl"
+
+
+class WordCountRun:
+    """An engine with the pipeline on it, from its start to its end; every look is a line of a file."""
+
+    def __init__(self, folder: Path, asked: Mapping[str, Any]):
+        self._folder, self._asked = folder, asked
+        self._scale = Scale(**asked["scale"])
+        self._cluster = StandaloneCluster(Path(asked["cluster"]))
+        self._session = session_on(self._cluster.url, folder / "state")
+        self._sentences = Sentences(seed=asked["seed"])
+        self._stopping = threading.Event()
+        self._lock = threading.Lock()
+
+    def figures(self) -> dict[str, Any]:
+        """Runs it; what was sent when, and what changed."""
+        with Spool(self._folder / "input") as spool, self._engine() as engine:
+            engine.on_turn(self._turned)
+            engine.submit(self._pipeline(spool))
+            watch = threading.Thread(target=self._watch, args=(engine,), daemon=True)
+            watch.start()
+            try:
+                phases = self._feed(engine, spool)
+                engine.drain(DRAIN_SECONDS)
+            finally:
+                self._stopping.set()
+                watch.join(10)
+            changes = [
+                {"at": each.at, "kind": each.kind, "subject": each.subject, "became": each.became}
+                for each in engine.changes()
+                if each.kind in ("slots", "nodes")
+            ]
+        return {"phases": phases, "changes": changes, "slots": _lines(self._folder / "state" / "slots.jsonl")}
+
+    def _engine(self) -> Engine:
+        managers = self._scale.managers(self._asked["scenario"])
+        elastic = None
+        if managers is not None:
+            elastic = ElasticSettings(managers, self._cluster.folder, WORKER_MEMORY, time="work")
+        return Engine(
+            self._session,
+            state=self._folder / "state",
+            grain="1h",
+            policy="fifo",
+            state_store="rocksdb",
+            elastic=elastic,
+        )
+
+    def _pipeline(self, spool: Spool) -> Any:
+        scale, asked = self._scale, self._asked
+        return word_count(
+            sources.FromSpool(spool, SCHEMA),
+            sinks.RabbitMq("127.0.0.1", asked["queue"], asked["port"]),
+            replicas=scale.first_replicas(asked["scenario"]),
+            work={name: service(seconds) for name, seconds in scale.service.items()},
+        )
+
+    def _feed(self, engine: Engine, spool: Spool) -> list[dict[str, Any]]:
+        """First what warms it up, then the ramp; each with the time it began and its first sentence."""
+        phases, first = [], 0
+        for name, ramp in (("warmup", self._scale.warm_ramp), ("ramp", self._scale.ramp)):
+            feeder = RampFeeder(spool, self._sentences, ramp, first=first)
+            feeder.start()
+            self._until_fed(engine, feeder, ramp)
+            phases.append({"name": name, "began": feeder.began, "first": first, "sent": feeder.sent})
+            first = feeder.sent
+        return phases
+
+    def _until_fed(self, engine: Engine, feeder: RampFeeder, ramp: Ramp) -> None:
+        def over() -> bool:
+            failed = engine.error(PIPELINE) or feeder.error
+            if failed is not None:
+                raise PenstockError(f"the run must go on, but {failed}: nothing was measured")
+            return feeder.done
+
+        wait_for(over, ramp.seconds + DRAIN_SECONDS, 0.1)
+        feeder.stop()
+
+    def _watch(self, engine: Engine) -> None:
+        with (self._folder / SAMPLES).open("w") as file:
+            while not self._stopping.wait(LOOK_SECONDS):
+                workers = [each for each in self._cluster.workers() if each.process is not None]
+                told = {
+                    "at": time.time(),
+                    "slots": engine.slots,
+                    "pool": engine.pool_slots,
+                    "nodes": len(workers),
+                    "waiting": {each.stage: each.figures.rows_waiting for each in engine.stages()},
+                }
+                file.write(json.dumps(told) + "\n")
+                file.flush()
+
+    def _turned(self, record: TurnRecord) -> None:
+        with self._lock, (self._folder / TURNS).open("a") as file:
+            file.write(json.dumps(record.to_json()) + "\n")
+
+
+def _lines(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []

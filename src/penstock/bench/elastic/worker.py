@@ -1,0 +1,54 @@
+"""The driver of a run, in a process of its own: one question, one run."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import os
+import sys
+import traceback
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from penstock.bench.workers import serve
+
+
+def answer(folder: Path, request: Mapping[str, Any]) -> Any:
+    """What `do` says: a run of WordCount, or a stage that always has rows."""
+    return RUNS[request.get("do", "wordcount")](folder, request)
+
+
+def _wordcount(folder: Path, request: Mapping[str, Any]) -> Any:
+    from penstock.bench.elastic.wordcount_run import WordCountRun
+
+    return WordCountRun(folder, request).figures()
+
+
+def _saturated(folder: Path, request: Mapping[str, Any]) -> Any:
+    from penstock.bench.elastic.saturated_run import SaturatedRun
+
+    return SaturatedRun(folder, request).figures()
+
+
+RUNS = {"wordcount": _wordcount, "saturated": _saturated}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--folder", type=Path, required=True)
+    asked = parser.parse_args()
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
+    logging.getLogger("py4j").setLevel(logging.WARNING)
+    logging.getLogger("pika").setLevel(logging.WARNING)
+    try:
+        serve(True, lambda request: answer(asked.folder, request))
+    except Exception:
+        # At once: queries that wait in callbacks would keep the process from ending.
+        traceback.print_exc()
+        sys.stderr.flush()
+        os._exit(1)
+
+
+if __name__ == "__main__":
+    main()
