@@ -34,6 +34,8 @@ from penstock.spark.surroundings import Surroundings
 
 log = logging.getLogger("penstock")
 LOOK_SECONDS = 1.0
+RATE_PERIODS = 2.0
+"""Of the operator managers, over which rates are taken: rows come from the stage before in lumps."""
 Pipelines = Callable[[], Sequence[RunningPipeline]]
 
 
@@ -88,7 +90,7 @@ class Elastic:
         self._around = around
         self._pipelines = pipelines
         self._nodes = nodes
-        self._recent = RecentFigures(settings.managers.periods.operator_seconds)
+        self._recent = RecentFigures(RATE_PERIODS * settings.managers.periods.operator_seconds)
         self._meter = UseMeter(settings.managers.periods.operator_seconds, settings.time)
         self._actuator = Actuator(nodes, stages)
         self._journal = KeptLines(around.folder, "elastic")

@@ -16,11 +16,11 @@ from penstock.plan.elastic import FixedNodes
 from penstock.simulate import TurnCost
 
 
-def test_static_replicas_are_half_busy_at_the_peak() -> None:
+def test_static_replicas_are_as_busy_at_the_peak_as_the_scale_says() -> None:
     scale = Scale()
     for name, seconds in scale.service.items():
         rate = scale.peak * (1 if name == "split" else 10)
-        assert rate * seconds / scale.replicas[name] == pytest.approx(0.5)
+        assert rate * seconds / scale.replicas[name] == pytest.approx(scale.peak_share)
 
 
 def test_each_scenario_starts_with_the_nodes_it_needs() -> None:

@@ -64,18 +64,18 @@ class Stand:
     """Runs scenarios one after the other."""
 
     def __init__(self, folder: Path, broker: RabbitMQ, scale: Scale, say: Callable[[str], None]):
-        self._folder, self._broker, self.scale, self._say = folder, broker, scale, say
+        self._folder, self._broker, self.scale, self.say = folder, broker, scale, say
 
     def run(self, scenario: str, scale: Scale | None = None, beside: Beside | None = None) -> Run:
         """From a cluster that starts to the last message; `beside` is called with it, in another thread."""
         scale, name = scale or self.scale, f"{scenario}-{uuid.uuid4().hex[:6]}"
         folder = self._folder / name
         (folder / "driver").mkdir(parents=True)
-        self._say(f"{LABELS[scenario]}")
+        self.say(f"{LABELS[scenario]}")
         collector = Collector(self._broker, name)
         try:
             with (
-                cluster_of(folder / "cluster", scale.first_nodes(scenario), self._say) as cluster,
+                cluster_of(folder / "cluster", scale.first_nodes(scenario), self.say) as cluster,
                 Worker("penstock.bench.elastic.worker", folder / "driver") as driver,
                 self._told(folder / "driver", collector),
                 _beside(beside, cluster, folder / "driver"),
@@ -106,7 +106,7 @@ class Stand:
                     last = looks[-1]
                     slots = ", ".join(f"{each.rpartition('.')[2]} {k}" for each, k in last["slots"].items())
                     waiting = sum(last["waiting"].values())
-                    self._say(
+                    self.say(
                         f"  {len(collector.messages)} messages; {slots}; {last['nodes']} nodes; "
                         f"{waiting} rows wait"
                     )
