@@ -7,6 +7,7 @@ import random
 import signal
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -62,7 +63,8 @@ class Killer:
 def _kill(worker: Daemon) -> None:
     """Both at once, as when a machine goes."""
     for pid in (worker.pid, *(each.pid for each in worker.executors)):
-        os.kill(pid, signal.SIGKILL)
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
 
 
 def recovery_seconds(waiting: Sequence[tuple[float, int]], kill: float, until: float) -> float:

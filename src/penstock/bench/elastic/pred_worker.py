@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from penstock.bench.elastic.cluster_session import session_on
+from penstock.bench.elastic.cluster_session import await_executors, session_on
 from penstock.bench.riot.drip import Drip
 from penstock.bench.riot.side import Ours, Plain, Side, plain_settings
 from penstock.bench.riot.sink_meter import SinkMeter
@@ -41,7 +41,7 @@ SERVICE_SECONDS = {
 CLUSTER = "cluster"
 """The folder of the cluster, beside the driver's."""
 POLICY, POLLING_MS = "longest-queue", 50
-GIVE_UP_SECONDS, LOOK_SECONDS, START_SECONDS = 8.0, 0.5, 120.0
+GIVE_UP_SECONDS, LOOK_SECONDS = 8.0, 0.5
 
 
 def emulated_pred(source: SourceSpec, publish: sinks.Callback, instances: Mapping[str, int]) -> Pipeline:
@@ -63,7 +63,7 @@ class Worker:
         cluster = StandaloneCluster(asked.folder.parent / CLUSTER)
         more = plain_settings(POLLING_MS) if asked.side == "plain" else {}
         session = session_on(cluster.url, asked.folder / "state", more)
-        _await_executors(session, asked.nodes)
+        await_executors(session, asked.nodes)
         self._side = self._start(asked, session)
         self._drip = Drip(self._pred.trace(), self._side.put)
         self._drip.start()
@@ -120,19 +120,6 @@ class Worker:
 
 def _within(instances: Mapping[str, int], nodes: int) -> dict[str, int]:
     return {name: min(count, nodes) for name, count in instances.items()}
-
-
-def _await_executors(session: Any, nodes: int) -> None:
-    from penstock.spark.cluster.executors import ExecutorWatch
-    from penstock.spark.session import prepare_session
-
-    prepare_session(session)
-    watch = ExecutorWatch(session)
-    try:
-        if not wait_for(lambda: len(watch.executors()) >= nodes, START_SECONDS, 0.2):
-            raise PenstockError(f"{nodes} executors must come, but {len(watch.executors())} did")
-    finally:
-        watch.close()
 
 
 def main() -> None:

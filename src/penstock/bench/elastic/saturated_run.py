@@ -10,15 +10,13 @@ from typing import Any
 import pyarrow as pa
 
 from penstock import Engine, Pipeline, Spool, sinks, sources
-from penstock.bench.elastic.cluster_session import session_on
+from penstock.bench.elastic.cluster_session import await_executors, session_on
 from penstock.errors import PenstockError
 from penstock.measure.turns import TurnRecord
 from penstock.operators.emulate import service
 from penstock.spark.cluster.standalone import StandaloneCluster
-from penstock.spark.feeders import wait_for
 
 SEGMENT_ROWS = 20
-START_SECONDS = 120.0
 
 
 class SaturatedRun:
@@ -28,6 +26,7 @@ class SaturatedRun:
         self._folder, self._asked = folder, asked
         cluster = StandaloneCluster(Path(asked["cluster"]))
         self._session = session_on(cluster.url, folder / "state")
+        await_executors(self._session, asked["nodes"])
         self._turns: list[TurnRecord] = []
 
     def figures(self) -> dict[str, Any]:
@@ -40,8 +39,6 @@ class SaturatedRun:
             rows = int(1.5 * seconds * asked["nodes"] / asked["row_seconds"])
             for first in range(0, rows, SEGMENT_ROWS):
                 spool.append(pa.table({"number": pa.array(range(first, first + SEGMENT_ROWS), pa.int64())}))
-            if not wait_for(lambda: engine.pool_slots >= asked["nodes"], START_SECONDS):
-                raise PenstockError(f"{asked['nodes']} slots must come, but {engine.pool_slots} did")
             engine.on_turn(self._turns.append)
             running = engine.submit(self._pipeline(spool))
             time.sleep(asked["warmup"])

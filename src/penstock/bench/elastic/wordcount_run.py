@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from penstock import Engine, Spool, sinks, sources
-from penstock.bench.elastic.cluster_session import WORKER_MEMORY, session_on
+from penstock.bench.elastic.cluster_session import WORKER_MEMORY, await_executors, session_on
 from penstock.bench.elastic.scale import PIPELINE, Scale
 from penstock.errors import PenstockError
 from penstock.measure.turns import TurnRecord
@@ -33,6 +33,7 @@ class WordCountRun:
         self._scale = Scale(**asked["scale"])
         self._cluster = StandaloneCluster(Path(asked["cluster"]))
         self._session = session_on(self._cluster.url, folder / "state")
+        await_executors(self._session, self._scale.first_nodes(asked["scenario"]))
         self._sentences = Sentences(seed=asked["seed"])
         self._stopping = threading.Event()
         self._lock = threading.Lock()
