@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import sys
+from typing import Any, cast
 
 import pytest
 
+from penstock import sinks, sources
 from penstock.bench.elastic.driver_worker import place_of
 from penstock.bench.elastic.efficiency import curve
 from penstock.bench.elastic.kills import recovery_seconds
 from penstock.bench.elastic.pred_nodes import held_rate
+from penstock.bench.elastic.pred_worker import SERVICE_SECONDS, emulated_pred
 from penstock.bench.elastic.scale import SCENARIOS, Scale
 from penstock.bench.riot.steps import Curve, Step
+from penstock.pipeline.nodes import Operator
 from penstock.plan.elastic import FixedNodes
 from penstock.simulate import TurnCost
+from penstock.workloads.riot.topologies import topology
 
 
 def test_static_replicas_are_as_busy_at_the_peak_as_the_scale_says() -> None:
@@ -67,3 +72,16 @@ def test_a_thread_without_a_turn_has_no_place() -> None:
 def test_where_no_rate_is_held_the_rival_has_the_least_that_was_tried() -> None:
     failed = Curve((Step(8.0, 3.0, 4.0, 3.0, 3.0, 1.0), Step(2.0, 2.0, 4.0, 2.0, 2.0, 1.0)))
     assert (held_rate(failed, "plain"), held_rate(failed, "pool")) == (2.0, 0.0)
+
+
+def test_every_operator_of_pred_waits_beside_what_it_does() -> None:
+    spool = sources.FromSpool(cast(Any, None), topology("pred").schema)
+    made = emulated_pred(spool, sinks.Callback(lambda table, batch: None), {"publish": 3})
+    plain = topology("pred").declare(spool, publish=sinks.Console(), instances={"publish": 3})
+    operators = {name: each for name, each in made.nodes.items() if isinstance(each, Operator)}
+    assert set(operators) == set(SERVICE_SECONDS)
+    for name, each in operators.items():
+        before = plain.nodes[name]
+        assert isinstance(before, Operator)
+        assert (each.inputs, each.parallelism) == (before.inputs, before.parallelism)
+        assert each.function is not before.function
