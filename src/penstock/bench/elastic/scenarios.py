@@ -29,10 +29,11 @@ class Judged:
     settled_seconds: float
     """Without the two minutes of the paper after each reconfiguration."""
     reconfigurations: int
+    """Changes of replicas."""
 
 
 def judged(run: Run) -> Judged:
-    moments = [each["at"] for each in run.changes]
+    moments = [each["at"] for each in run.changes if each["kind"] == "slots"]
     latencies = run.counted.latencies
     return Judged(
         fmean(sum(each["slots"].values()) for each in run.samples),

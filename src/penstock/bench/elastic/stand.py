@@ -39,7 +39,7 @@ class Run:
     changes: Sequence[Mapping[str, Any]] = field(repr=False)
     """Of slots and nodes, `at` as above."""
     pauses: Sequence[float] = field(repr=False)
-    """Seconds in which a stage got no turn, for each change of slots."""
+    """Seconds in which a stage got no turn, for each division of state; others change between two turns."""
     began: float = 0.0
     """When the ramp began, by the clock."""
 
@@ -146,7 +146,7 @@ def _made(
         [
             each["pause_seconds"]
             for each in told["slots"]
-            if each.get("kind") == "change" and each["at"] >= began
+            if each.get("way") == "restarted" and each["at"] >= began
         ],
         began,
     )
