@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import threading
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -54,9 +56,12 @@ class Collector:
         return there
 
     def close(self) -> None:
-        self._connection.add_callback_threadsafe(self._channel.stop_consuming)
-        self._thread.join(10)
-        if self._connection.is_open:
+        import pika
+
+        # A broker that has gone has closed it already.
+        with suppress(pika.exceptions.AMQPError):
+            self._connection.add_callback_threadsafe(self._channel.stop_consuming)
+            self._thread.join(10)
             self._connection.close()
 
 
@@ -126,8 +131,6 @@ def counted(
 
 
 def _said(text: str) -> tuple[str, int]:
-    import json
-
     said = json.loads(text)
     return said["word"], said["count"]
 
