@@ -101,7 +101,7 @@ class Elastic:
             self._keep,
         )
         self._managed: dict[str, ManagedPipeline] = {each.name: each for each in settings.managers.pipelines}
-        self._closed = False
+        self._begun = self._closed = False
 
     def _keep(self, record: Record) -> None:
         """Writes a look down, and tells of nodes that come and go; slots are told of where they change."""
@@ -115,8 +115,9 @@ class Elastic:
             return
         dispatcher = self._around.dispatcher
         try:
-            self._manage_what_runs()
-            self.loop.look(dispatcher.clock())
+            # Before there is a pipeline all nodes are without use: they are there for the one that comes.
+            if self._manage_what_runs():
+                self.loop.look(dispatcher.clock())
         except Exception as error:
             log.warning("the managers of replicas and nodes failed and look again: %s", error)
         finally:
@@ -125,7 +126,8 @@ class Elastic:
     def close(self) -> None:
         self._closed = True
 
-    def _manage_what_runs(self) -> None:
+    def _manage_what_runs(self) -> bool:
+        """Whether there is, or was, anything to manage."""
         running = [each for each in self._pipelines() if each.stages]
         for each in running:
             if each.name not in self._managed:
@@ -133,6 +135,8 @@ class Elastic:
         now = tuple(self._managed[each.name] for each in running)
         if now != self.loop.elasticity.pipelines:
             self.loop.elasticity = replace(self.loop.elasticity, pipelines=now)
+        self._begun = self._begun or bool(running)
+        return self._begun
 
     def _observe(self, now: float) -> Observation:
         stages = {stage.name: stage for each in self._pipelines() for stage in tuple(each.stages)}

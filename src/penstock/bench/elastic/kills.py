@@ -38,7 +38,6 @@ class Killer:
     """Kills one worker after the other with its executor, each at a random moment, and starts another."""
 
     kills: int
-    warmup: float
     chance: random.Random = field(default_factory=lambda: random.Random(7))
     at: list[float] = field(default_factory=list)
     """When, by the clock."""
@@ -47,7 +46,7 @@ class Killer:
         samples = folder / "samples.jsonl"
         if not wait_for(lambda: bool(lines_of(samples)), START_SECONDS):
             return
-        begin = time.time() + self.warmup + LEAD_SECONDS
+        begin = time.time() + LEAD_SECONDS
         for number in range(self.kills):
             moment = begin + number * GAP_SECONDS + self.chance.uniform(0.0, 2.0)
             time.sleep(max(moment - time.time(), 0.0))
@@ -89,7 +88,7 @@ def worker_kills(stand: Stand, result: BenchResult, kills: int = KILLS) -> None:
     warmup = stand.scale.warmup
     seconds = LEAD_SECONDS + kills * GAP_SECONDS + CALM_SECONDS
     scale = Scale(1.0, seconds, RATE, RATE, NODES, REPLICAS, peak_share=0.4, warmup=warmup)
-    killer = Killer(kills, warmup)
+    killer = Killer(kills)
     run = stand.run("static", scale, killer)
     waiting = [(each["at"], sum(each["waiting"].values())) for each in run.samples]
     moments = [at - run.began for at in killer.at]

@@ -25,6 +25,8 @@ def draw_runs(figure: Figure, runs: Sequence[Run]) -> None:
         _draw_run([row[column] for row in places], run)
     for row, label in enumerate(("sentences a second", "latency, s", "replicas", "nodes")):
         places[row][0].set_ylabel(label)
+        # Once all runs are there: it ends the search for the highest of them.
+        places[row][0].set_ylim(bottom=0)
 
 
 def _draw_run(places: Sequence[Axes], run: Run) -> None:
@@ -44,7 +46,6 @@ def _draw_run(places: Sequence[Axes], run: Run) -> None:
     nodes.set_xlabel(f"minute (here {minute:g} s; emulated)")
     for axes in (latency, replicas, nodes):
         plain_axes(axes, "")
-        axes.set_ylim(bottom=0)
 
 
 def draw_kills(

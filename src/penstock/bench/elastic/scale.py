@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from penstock.plan.elastic import Elasticity, FixedNodes, ManagedPipeline, ManagedStage, Periods, Region
@@ -20,6 +20,8 @@ LABELS = {
 }
 WORDS_PER_SENTENCE = 10
 PAPER_MINUTE_SECONDS = 60.0
+SETTLE_SECONDS = 20.0
+"""Dividing state takes its time too."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +70,11 @@ class Scale:
 
     @property
     def periods(self) -> Periods:
-        return Periods().scaled(self.minute / PAPER_MINUTE_SECONDS)
+        """The paper's, in compressed time; but a process takes as long to start as it takes."""
+        usual = Periods()
+        scaled = usual.scaled(self.minute / PAPER_MINUTE_SECONDS)
+        settle = max(scaled.settle_seconds, SETTLE_SECONDS)
+        return replace(scaled, start_seconds=usual.start_seconds, settle_seconds=settle)
 
     def first_replicas(self, scenario: str) -> dict[str, int]:
         return dict(self.replicas) if scenario == "static" else dict.fromkeys(OPERATORS, 1)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from penstock.bench.elastic.scale import PIPELINE, Scale
 from penstock.errors import PenstockError
 from penstock.measure.turns import TurnRecord
 from penstock.operators.emulate import service
+from penstock.plan.elastic import Elasticity
 from penstock.spark.cluster.standalone import StandaloneCluster
 from penstock.spark.elastic import ElasticSettings
 from penstock.spark.feeders import wait_for
@@ -39,27 +41,23 @@ class WordCountRun:
         self._lock = threading.Lock()
 
     def figures(self) -> dict[str, Any]:
-        """Runs it; what was sent when, and what changed."""
-        with Spool(self._folder / "input") as spool, self._engine() as engine:
-            engine.on_turn(self._turned)
-            engine.submit(self._pipeline(spool))
-            watch = threading.Thread(target=self._watch, args=(engine,), daemon=True)
-            watch.start()
-            try:
-                phases = self._feed(engine, spool)
+        """Runs it; what was sent when, and what changed. Nobody manages it while it warms up."""
+        with Spool(self._folder / "input") as spool:
+            with self._engine(None) as engine:
+                engine.submit(self._pipeline(spool))
+                first = self._feed(engine, spool, self._scale.warm_ramp, 0)
                 engine.drain(DRAIN_SECONDS)
-            finally:
-                self._stopping.set()
-                watch.join(10)
-            changes = [
-                {"at": each.at, "kind": each.kind, "subject": each.subject, "became": each.became}
-                for each in engine.changes()
-                if each.kind in ("slots", "nodes")
-            ]
-        return {"phases": phases, "changes": changes, "slots": _lines(self._folder / "state" / "slots.jsonl")}
+            with self._engine(self._scale.managers(self._asked["scenario"])) as engine:
+                engine.on_turn(self._turned)
+                engine.submit(self._pipeline(spool))
+                with self._watched(engine):
+                    then = self._feed(engine, spool, self._scale.ramp, first["sent"])
+                    engine.drain(DRAIN_SECONDS)
+                changes = [each.to_json() for each in engine.changes() if each.kind in ("slots", "nodes")]
+        kept = _lines(self._folder / "state" / "slots.jsonl")
+        return {"phases": [first, then], "changes": changes, "slots": kept}
 
-    def _engine(self) -> Engine:
-        managers = self._scale.managers(self._asked["scenario"])
+    def _engine(self, managers: Elasticity | None) -> Engine:
         elastic = None
         if managers is not None:
             elastic = ElasticSettings(managers, self._cluster.folder, WORKER_MEMORY, time="work")
@@ -81,16 +79,12 @@ class WordCountRun:
             work={name: service(seconds) for name, seconds in scale.service.items()},
         )
 
-    def _feed(self, engine: Engine, spool: Spool) -> list[dict[str, Any]]:
-        """First what warms it up, then the ramp; each with the time it began and its first sentence."""
-        phases, first = [], 0
-        for name, ramp in (("warmup", self._scale.warm_ramp), ("ramp", self._scale.ramp)):
-            feeder = RampFeeder(spool, self._sentences, ramp, first=first)
-            feeder.start()
-            self._until_fed(engine, feeder, ramp)
-            phases.append({"name": name, "began": feeder.began, "first": first, "sent": feeder.sent})
-            first = feeder.sent
-        return phases
+    def _feed(self, engine: Engine, spool: Spool, ramp: Ramp, first: int) -> dict[str, Any]:
+        """Sends a ramp; when it began, its first sentence, and the one after its last."""
+        feeder = RampFeeder(spool, self._sentences, ramp, first=first)
+        feeder.start()
+        self._until_fed(engine, feeder, ramp)
+        return {"began": feeder.began, "first": first, "sent": feeder.sent}
 
     def _until_fed(self, engine: Engine, feeder: RampFeeder, ramp: Ramp) -> None:
         def over() -> bool:
@@ -101,6 +95,16 @@ class WordCountRun:
 
         wait_for(over, ramp.seconds + DRAIN_SECONDS, 0.1)
         feeder.stop()
+
+    @contextmanager
+    def _watched(self, engine: Engine) -> Iterator[None]:
+        watch = threading.Thread(target=self._watch, args=(engine,), daemon=True)
+        watch.start()
+        try:
+            yield
+        finally:
+            self._stopping.set()
+            watch.join(10)
 
     def _watch(self, engine: Engine) -> None:
         with (self._folder / SAMPLES).open("w") as file:
