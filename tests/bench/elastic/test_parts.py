@@ -24,8 +24,7 @@ from penstock.workloads.riot.topologies import topology
 def test_static_replicas_are_as_busy_at_the_peak_as_the_scale_says() -> None:
     scale = Scale()
     for name, seconds in scale.service.items():
-        rate = scale.peak * (1 if name == "split" else 10)
-        assert rate * seconds / scale.replicas[name] == pytest.approx(scale.peak_share)
+        assert 10 * scale.peak * seconds / scale.replicas[name] == pytest.approx(scale.peak_share)
 
 
 def test_each_scenario_starts_with_the_nodes_it_needs() -> None:

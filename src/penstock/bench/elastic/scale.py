@@ -61,12 +61,12 @@ class Scale:
 
     @property
     def service(self) -> dict[str, float]:
-        """Seconds of a row at each operator, by which static replicas are busy `peak_share` at the peak."""
-        rates = {"split": self.peak, "count": WORDS_PER_SENTENCE * self.peak}
-        return {
-            name: self.peak_share * self.replicas[name] / rates.get(name, WORDS_PER_SENTENCE * self.peak)
-            for name in OPERATORS
-        }
+        """Seconds of a word at each operator, by which static replicas are busy `peak_share` at the peak.
+
+        Rows wait when they leave: also at `split`, whose rows out are words.
+        """
+        words = WORDS_PER_SENTENCE * self.peak
+        return {name: self.peak_share * self.replicas[name] / words for name in OPERATORS}
 
     @property
     def periods(self) -> Periods:
