@@ -12,7 +12,7 @@ from tests.spark.streams import Kept, from_spool, readings, table
 from penstock import Pipeline, Spool
 from penstock.cli.main import main
 from penstock.errors import PenstockError
-from penstock.plan.elastic import Elasticity, Periods, Region
+from penstock.plan.elastic import Elasticity, ElasticState, Periods, Region
 from penstock.spark.cluster.executors import ReplicaUse
 from penstock.spark.cluster.nodes import Node
 from penstock.spark.elastic import ElasticSettings
@@ -77,6 +77,19 @@ def test_a_busy_stage_gets_a_replica_and_a_node_and_gives_both_back(
     assert sorted(row["id"] for row in kept.rows) == list(range(50))
     assert main(["explain", "--state", str(state)]) == 0
     assert "+1 replica" in capsys.readouterr().out
+
+
+def test_nodes_that_are_there_before_the_first_pipeline_stay(
+    engine: EngineFactory, spool: SpoolFactory
+) -> None:
+    there = {name: Node(name, "edge", 1, "up") for name in ("edge-1", "edge-2", "edge-3")}
+    cluster = Cluster(there=there)
+    runs = engine(elastic=ElasticSettings(ONE_SPARE, nodes=cluster))
+    assert runs.elastic is not None
+    runs.elastic.follow()
+    assert runs.elastic.loop.state == ElasticState()
+    runs.submit(pipeline(spool(), Kept()))
+    eventually(lambda: len(cluster.there) == 2)
 
 
 def test_managers_without_a_cluster_are_refused(engine: EngineFactory) -> None:
