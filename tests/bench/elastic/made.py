@@ -32,4 +32,4 @@ def made_run(
         for number in range(10)
     ]
     told = [{"at": at, "kind": "slots", "subject": "wordcount.count", "became": ""} for at in changes]
-    return Run(scenario, Scale(), counted, samples, told, pauses)
+    return Run(scenario, Scale(minute=5.0), counted, samples, told, pauses)

@@ -39,7 +39,7 @@ def test_each_scenario_starts_with_the_nodes_it_needs() -> None:
     operators = scale.managers("operators")
     assert operators is not None
     assert isinstance(operators.region_policy, FixedNodes)
-    assert operators.periods.operator_seconds == pytest.approx(2.5)
+    assert operators.periods.operator_seconds == pytest.approx(3.0)
 
 
 def test_a_scale_comes_back_from_what_a_driver_is_told() -> None:

@@ -28,7 +28,7 @@ SETTLE_SECONDS = 20.0
 class Scale:
     """E2DF, section 5, with time and rates divided; nodes and replicas are as many as in the paper."""
 
-    minute: float = 5.0
+    minute: float = 6.0
     """Seconds here of a minute of the paper."""
     minutes: float = 60.0
     low: float = 0.5

@@ -12,7 +12,7 @@ from penstock.bench.elastic.stand import Run, Stand
 from penstock.bench.result import BenchResult, Mark, Plot, Table, at_least, at_most
 from penstock.bench.stats import Summary, quantile, single
 
-TARGET_RATIO = 1.5
+TARGET_RATIO = 1.6
 """E[T] that models plan for, over the latency of the static run. They plan for the time with the highest rate
 that comes soon, so that the mean of a run lies below it."""
 LEFT_OUT_MINUTES = 2.0
