@@ -23,7 +23,7 @@ from penstock.workloads.rabbitmq import RabbitMQ
 QUICK = Scale(
     minute=3.0,
     minutes=10.0,
-    peak=20.0,
+    peak=5.0,
     nodes=4,
     replicas={"split": 1, "count": 2, "publish": 1},
     reserve=1,
@@ -101,10 +101,11 @@ def _efficiency(folder: Path, result: BenchResult, settings: BenchSettings) -> N
 def _setup(scale: Scale) -> dict[str, object]:
     return {
         "scale": scale.to_json(),
-        "emulated": f"{EMULATED}; a minute of the paper is {scale.minute:g} s, rates are a tenth, nodes are "
-        "workers of one slot on one machine, with executors that compile little",
+        "emulated": f"{EMULATED}; a minute of the paper is {scale.minute:g} s, rates are a fortieth, nodes "
+        "are workers of one slot on one machine, with executors that compile little",
         "service_seconds": scale.service,
         "latency": "from when a sentence was due until each of its words came to a consumer of RabbitMQ",
+        "source": f"the sentences of {scale.tick:g} s come together, and are due then",
         "replicas": "of split, count and publish; the source takes no slot",
         "nodes": "worker processes, those that start or leave included",
         "shares": "S_a is what rows cost, without what every turn costs (time='work')",

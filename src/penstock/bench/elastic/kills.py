@@ -28,7 +28,7 @@ LEAD_SECONDS = 8.0
 """Before the first kill: what the backlog is without one."""
 BEFORE_SECONDS, CALM_SECONDS = 5.0, 1.0
 START_SECONDS = 240.0
-RATE = 12.0
+RATE = 4.0
 NODES = 5
 REPLICAS = {"split": 1, "count": 2, "publish": 1}
 
@@ -87,7 +87,7 @@ def worker_kills(stand: Stand, result: BenchResult, kills: int = KILLS) -> None:
     """WordCount at one rate on workers of which one has nothing to do, while they are killed."""
     warmup = stand.scale.warmup
     seconds = LEAD_SECONDS + kills * GAP_SECONDS + CALM_SECONDS
-    scale = Scale(1.0, seconds, RATE, RATE, NODES, REPLICAS, peak_share=0.4, warmup=warmup)
+    scale = Scale(1.0, seconds, RATE, RATE, nodes=NODES, replicas=REPLICAS, peak_share=0.4, warmup=warmup)
     killer = Killer(kills)
     run = stand.run("static", scale, killer)
     waiting = [(each["at"], sum(each["waiting"].values())) for each in run.samples]

@@ -108,6 +108,7 @@ def counted(
     sentences: Sentences,
     phases: Sequence[Mapping[str, Any]],
     ramp: Ramp,
+    tick_seconds: float = TICK_SECONDS,
 ) -> Counted:
     """`phases` tell when the sentences before the ramp and those of it were sent."""
     tally = Tally()
@@ -118,7 +119,7 @@ def counted(
     for at, text in messages:
         came.setdefault(_said(text), at)
     last = phases[-1]
-    dues = due_times(ramp, last["sent"] - last["first"])
+    dues = due_times(ramp, last["sent"] - last["first"], tick_seconds)
     pairs = [
         (float(dues[number - last["first"]]), came[word, nth] - last["began"])
         for word, nth, number in occurrences(sentences, total)
@@ -146,12 +147,12 @@ def occurrences(sentences: Sentences, count: int) -> list[tuple[str, int, int]]:
     return found
 
 
-def due_times(ramp: Ramp, count: int) -> np.ndarray:
+def due_times(ramp: Ramp, count: int, tick_seconds: float = TICK_SECONDS) -> np.ndarray:
     """When each sentence of a ramp was due: at the first tick that had it.
 
     >>> [round(float(each), 1) for each in due_times(Ramp(2.0, 2.0, 2.0), 4)]
     [0.5, 1.0, 1.5, 2.0]
     """
-    ticks = range(1, round(ramp.seconds / TICK_SECONDS) + 1)
-    by_then = np.array([ramp.sentences(tick * TICK_SECONDS) for tick in ticks])
-    return (np.searchsorted(by_then, np.arange(count), side="right") + 1) * TICK_SECONDS
+    ticks = range(1, round(ramp.seconds / tick_seconds) + 1)
+    by_then = np.array([ramp.sentences(tick * tick_seconds) for tick in ticks])
+    return (np.searchsorted(by_then, np.arange(count), side="right") + 1) * tick_seconds

@@ -31,9 +31,11 @@ class Scale:
     minute: float = 6.0
     """Seconds here of a minute of the paper."""
     minutes: float = 60.0
-    low: float = 0.5
-    peak: float = 55.0
-    """Sentences a second; a tenth of the paper's."""
+    low: float = 0.125
+    peak: float = 13.75
+    """Sentences a second; a fortieth of the paper's."""
+    tick: float = 1.0
+    """Seconds. Sentences of one come together, so that turns leave processor time for nodes that start."""
     nodes: int = 16
     replicas: Mapping[str, int] = field(default_factory=lambda: {"split": 2, "count": 6, "publish": 6})
     """Of the static run."""

@@ -140,7 +140,7 @@ def _made(
     return Run(
         scenario,
         scale,
-        counted(messages, Sentences(SEED), phases, scale.ramp),
+        counted(messages, Sentences(SEED), phases, scale.ramp, scale.tick),
         [each for each in samples if 0.0 <= each["at"] <= scale.ramp.seconds],
         [{**each, "at": each["at"] - began} for each in told["changes"] if each["at"] >= began],
         [

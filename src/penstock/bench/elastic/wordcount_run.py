@@ -81,7 +81,7 @@ class WordCountRun:
 
     def _feed(self, engine: Engine, spool: Spool, ramp: Ramp, first: int) -> dict[str, Any]:
         """Sends a ramp; when it began, its first sentence, and the one after its last."""
-        feeder = RampFeeder(spool, self._sentences, ramp, first=first)
+        feeder = RampFeeder(spool, self._sentences, ramp, first=first, tick_seconds=self._scale.tick)
         feeder.start()
         self._until_fed(engine, feeder, ramp)
         return {"began": feeder.began, "first": first, "sent": feeder.sent}

@@ -59,11 +59,13 @@ class RampFeeder:
         ramp: Ramp,
         clock: Callable[[], float] = time.time,
         first: int = 0,
+        tick_seconds: float = TICK_SECONDS,
     ) -> None:
         """`first` is the number of its first sentence, where another feeder has sent those before."""
         self._spool, self._sentences, self._ramp, self._clock = spool, sentences, ramp, clock
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="penstock-wordcount", daemon=True)
+        self._tick_seconds = tick_seconds
         self.first = self.sent = first
         """Sentences so far: numbers first to sent - 1."""
         self.began = 0.0
@@ -80,15 +82,16 @@ class RampFeeder:
         self._thread.join(10)
 
     def _run(self) -> None:
-        ticks = round(self._ramp.seconds / TICK_SECONDS)
+        tick_seconds = self._tick_seconds
+        ticks = round(self._ramp.seconds / tick_seconds)
         began = self.began = self._clock()
         try:
             for tick in range(1, ticks + 1):
-                due = began + tick * TICK_SECONDS
+                due = began + tick * tick_seconds
                 self._stopping.wait(max(due - self._clock(), 0.0))
                 if self._stopping.is_set():
                     return
-                self._send(self.first + self._ramp.sentences(tick * TICK_SECONDS), due)
+                self._send(self.first + self._ramp.sentences(tick * tick_seconds), due)
             self.done = True
         except BaseException as error:
             self.error = error
