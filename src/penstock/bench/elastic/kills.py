@@ -26,7 +26,8 @@ KILLS = 10
 GAP_SECONDS = 20.0
 LEAD_SECONDS = 8.0
 """Before the first kill: what the backlog is without one."""
-BEFORE_SECONDS, CALM_SECONDS = 5.0, 1.0
+BEFORE_SECONDS, CALM_SECONDS = 8.0, 4.0
+"""A kill shows within the second of them, and what waits goes up and down with every turn."""
 START_SECONDS = 240.0
 RATE = 4.0
 NODES = 5
@@ -70,8 +71,8 @@ def recovery_seconds(waiting: Sequence[tuple[float, int]], kill: float, until: f
     """From a kill until the backlog is as before it, and stays so for a moment; `until` if it never is.
 
     >>> calm = [(t / 2, 10) for t in range(20)]
-    >>> hit = [(10 + t / 2, 50 if t < 8 else 9) for t in range(20)]
-    >>> recovery_seconds(calm + hit, kill=10.0, until=20.0), recovery_seconds(calm, kill=5.0, until=9.0)
+    >>> hit = [(10 + t / 2, 50 if 2 < t < 8 else 9) for t in range(20)]
+    >>> recovery_seconds(calm + hit, kill=10.0, until=20.0), recovery_seconds(calm, kill=5.0, until=9.5)
     (4.0, 0.0)
     """
     before = [rows for at, rows in waiting if kill - BEFORE_SECONDS <= at < kill]
