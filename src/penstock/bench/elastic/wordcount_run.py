@@ -47,6 +47,7 @@ class WordCountRun:
                 engine.submit(self._pipeline(spool))
                 first = self._feed(engine, spool, self._scale.warm_ramp, 0)
                 engine.drain(DRAIN_SECONDS)
+                self._warm_changes(engine)
             with self._engine(self._scale.managers(self._asked["scenario"])) as engine:
                 engine.on_turn(self._turned)
                 engine.submit(self._pipeline(spool))
@@ -56,6 +57,14 @@ class WordCountRun:
                 changes = [each.to_json() for each in engine.changes() if each.kind in ("slots", "nodes")]
         kept = _lines(self._folder / "state" / "slots.jsonl")
         return {"phases": [first, then], "changes": changes, "slots": kept}
+
+    def _warm_changes(self, engine: Engine) -> None:
+        """The first division of state compiles code, as the first turn does; it ends as it began."""
+        name = f"{PIPELINE}.count"
+        slots = engine.slots[name]
+        if self._scale.managers(self._asked["scenario"]) is not None:
+            for each in (slots + 1, slots):
+                engine.set_slots({name: each}, "warming up")
 
     def _engine(self, managers: Elasticity | None) -> Engine:
         elastic = None
