@@ -17,6 +17,7 @@ from penstock.operators.emulate import service
 from penstock.spark.cluster.standalone import StandaloneCluster
 
 SEGMENT_ROWS = 20
+TURN_SECONDS = 1.0
 
 
 class SaturatedRun:
@@ -32,9 +33,11 @@ class SaturatedRun:
     def figures(self) -> dict[str, Any]:
         asked = self._asked
         seconds = asked["warmup"] + asked["seconds"]
+        # A second of work in a turn: before costs are known one would take all there is.
+        most = f"at-most-{int(asked['nodes'] * TURN_SECONDS / asked['row_seconds'])}"
         with (
             Spool(self._folder / "input") as spool,
-            Engine(self._session, state=self._folder / "state") as engine,
+            Engine(self._session, state=self._folder / "state", consumption=most) as engine,
         ):
             rows = int(1.5 * seconds * asked["nodes"] / asked["row_seconds"])
             for first in range(0, rows, SEGMENT_ROWS):
