@@ -22,7 +22,7 @@ from penstock.workloads.rabbitmq import RabbitMQ
 
 QUICK = Scale(
     minute=3.0,
-    minutes=10.0,
+    minutes=8.0,
     peak=5.0,
     nodes=4,
     replicas={"split": 1, "count": 2, "publish": 1},
