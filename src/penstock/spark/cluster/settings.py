@@ -70,6 +70,9 @@ def cluster_preset(master: str, region: str | None = None) -> dict[str, Setting]
         "spark.locality.wait": Setting(
             "100ms", "state is read again elsewhere in less time than Spark's 3 s of waiting for its executor"
         ),
+        "spark.scheduler.revive.interval": Setting(
+            "100ms", "a task whose wait for its executor is over is looked at once in this time, else in 1 s"
+        ),
         "spark.executor.extraJavaOptions": Setting(
             f"-XX:+UseSerialGC -XX:ReservedCodeCacheSize=128m -Dlog4j2.configurationFile={LOGGING.as_uri()}",
             "executors of few cores need no threads to collect garbage; no noise in their logs",
