@@ -75,4 +75,4 @@ def _search(folder: Path, side: str, nodes: int, say: Callable[[str], None]) -> 
                 say(f"  {SIDES[side]}, {nodes} nodes, {rate:.1f} rows/s: {step.mean:.2f} s")
                 return step
 
-            return climb(Ladder(start, refinements=1, tries=1), measure)
+            return climb(Ladder(start, refinements=1, descents=2, tries=1), measure)
