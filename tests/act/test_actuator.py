@@ -158,29 +158,6 @@ def test_time_in_tasks_counts_where_it_is_asked_for() -> None:
     assert meter.look(10.0, (), [Used("p.s", 0, "a", 1.0, 8.0)], stages).stages["p.s"].shares == (0.8,)
 
 
-def test_work_is_what_rows_cost_however_long_tasks_ran() -> None:
-    # 20 rows/s of 0.06 s on two replicas: 0.6 each, of which the first has twice the second's.
-    known = StageSeen((0.0, 0.0), rows_per_second=20.0, row_seconds=0.06)
-    meter = UseMeter(time="work")
-    stages, nodes = (
-        {"p.s": known, "p.new": StageSeen((0.3,))},
-        (Worker("a", "edge", 1), Worker("b", "edge", 1)),
-    )
-    meter.look(0.0, nodes, [], stages)
-    uses = [Used("p.s", 0, "a", 0.0, 12.0), Used("p.s", 1, "b", 0.0, 6.0), Used("p.new", 0, "b", 0.0, 1.0)]
-    then = meter.look(10.0, nodes, uses, stages)
-    assert then.stages["p.s"].shares == pytest.approx((0.8, 0.4))
-    assert then.stages["p.new"].shares == pytest.approx((0.1,))
-    assert [node.busy_share for node in then.nodes] == pytest.approx([0.8, 0.5])
-
-
-def test_work_of_turns_in_the_driver_counts_too() -> None:
-    known = StageSeen((0.9, 0.9), rows_per_second=10.0, row_seconds=0.02)
-    meter = UseMeter(time="work")
-    meter.look(0.0, (), [], {"p.s": known})
-    assert meter.look(10.0, (), [], {"p.s": known}).stages["p.s"].shares == pytest.approx((0.1, 0.1))
-
-
 def test_shares_are_over_a_whole_window_however_often_is_looked() -> None:
     meter, stages, shares = UseMeter(30.0), {"p.s": StageSeen((0.0,))}, []
     used = {0: 0.0, 20: 10.0, 30: 20.0, 40: 20.0, 60: 26.0, 61: 27.0}

@@ -12,22 +12,16 @@ from penstock.plan.elastic import NodeSeen, Observation, StageSeen
 
 Use = dict[tuple[str, int, str], float]
 """Seconds by stage, replica and node."""
-CountedTime = Literal["cpu", "run", "work"]
 
 
 @dataclass
 class UseMeter:
     """S_a and U_n. `time="run"` counts waiting in a task as use: where service times are emulated, or spent
-    in Python workers, which Spark's processor time leaves out.
-
-    A stage that takes all that waits fills its spare time with more and smaller turns, so that the time of
-    its tasks tells little of its load. `time="work"` counts what the rows that came take, by the learned
-    cost of a row: without the fixed cost of turns, and the same while a backlog is worked off.
-    """
+    in Python workers, which Spark's processor time leaves out."""
 
     window_seconds: float = 30.0
     """Over which shares are taken: the operator managers' period, however often is looked."""
-    time: CountedTime = "cpu"
+    time: Literal["cpu", "run"] = "cpu"
     _looks: deque[tuple[float, Use]] = field(default_factory=deque)
 
     def look(
@@ -46,8 +40,6 @@ class UseMeter:
             self._looks.popleft()
         (began, before), (_, used) = self._looks[0], self._looks[-1]
         spent = {key: _since(before.get(key, 0.0), seconds) for key, seconds in used.items()}
-        if self.time == "work":
-            spent, stages = _work(spent, stages, now - began)
         return Observation(
             now,
             tuple(_node(node, name_of(node), spent, now - began) for node in nodes if node.state in SEEN),
@@ -72,18 +64,6 @@ SEEN = ("up", "hidden")
 def _since(before: float, now: float) -> float:
     """An executor that was replaced starts from nothing."""
     return now - before if now >= before else now
-
-
-def _work(spent: Use, stages: Mapping[str, StageSeen], seconds: float) -> tuple[Use, Mapping[str, StageSeen]]:
-    """Each stage's use made larger or smaller, to what its rows cost; as it is where that is not known."""
-    factors, seen = dict[str, float](), dict(stages)
-    for name, stage in stages.items():
-        if stage.known:
-            busy = stage.rows_per_second * stage.row_seconds
-            total = sum(used for (of, _, _), used in spent.items() if of == name)
-            factors[name] = busy * seconds / total if total > 0.0 else 1.0
-            seen[name] = replace(stage, shares=(min(busy / len(stage.shares), 1.0),) * len(stage.shares))
-    return {key: used * factors.get(key[0], 1.0) for key, used in spent.items()}, seen
 
 
 def _node(node: ClusterNode, name: str, spent: Use, seconds: float) -> NodeSeen:

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from math import inf
 from pathlib import Path
+from typing import Literal
 
 from penstock.act import Actuator, ElasticLoop, Nodes, RecentFigures, Stages, UseMeter, stage_seen
-from penstock.act.use_meter import CountedTime
 from penstock.errors import PenstockError
 from penstock.plan.elastic import (
     AddNode,
@@ -47,15 +47,14 @@ class ElasticSettings:
     target of their strictest sink. With `cluster`, the folder of a `penstock cluster`, nodes are its workers;
     with `nodes` they are those of an actuator of one's own; with neither they are executors, which the
     cluster manager allocates. `time="run"` counts all the time of tasks as use, not the JVM's processor time
-    alone: for Python operators and emulated service times. `time="work"` counts what rows cost, without what
-    every turn costs: for stages that take their next turn as soon as one has ended.
+    alone: for Python operators and emulated service times.
     """
 
     managers: Elasticity = field(default_factory=lambda: Elasticity((), (Region("default"),)))
     cluster: Path | None = None
     worker_memory: str = "1g"
     nodes: Nodes | None = None
-    time: CountedTime = "cpu"
+    time: Literal["cpu", "run"] = "cpu"
 
     def actuator(self, pool: ClusterPool | None) -> Nodes:
         """Where nodes come from and go to."""

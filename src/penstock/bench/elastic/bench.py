@@ -108,7 +108,7 @@ def _setup(scale: Scale) -> dict[str, object]:
         "source": f"the sentences of {scale.tick:g} s come together, and are due then",
         "replicas": "of split, count and publish; the source takes no slot",
         "nodes": "worker processes, those that start or leave included",
-        "shares": "S_a is what rows cost, without what every turn costs (time='work')",
+        "shares": "S_a is the time of tasks, waiting included (time='run')",
         **kills_setup(),
     }
 

