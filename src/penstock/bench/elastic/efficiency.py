@@ -26,7 +26,7 @@ from penstock.simulate import (
 )
 
 ROW_SECONDS = 0.01
-WARMUP_SECONDS, SECONDS = 15.0, 25.0
+WARMUP_SECONDS, SECONDS = 25.0, 25.0
 NODES = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
 GRAINS = (0.1, 1.0, 10.0)
 """Seconds of work in a turn."""
@@ -97,6 +97,6 @@ def _turns(turn_seconds: float, driver: float, nodes: int) -> float:
     offered = OVERLOAD * min(nodes / turn_seconds, driver)
     plant = Plant((starting, running), (Inflow("in", Ticks(offered, 1.0 / offered)),))
     pool = (Node("driver", 1), *(Node(f"node{number}", 1) for number in range(nodes)))
-    seconds = max(SIMULATED_SECONDS, 20.0 * turn_seconds)
+    seconds = max(SIMULATED_SECONDS, 40.0 * turn_seconds)
     outcome = Simulation(plant, SimulationSettings(Fifo(), pool)).run(seconds, seconds / 2)
     return outcome.stages["all.nodes"].rows_out / outcome.seconds
