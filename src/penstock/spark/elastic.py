@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import inf
 from pathlib import Path
-from typing import Literal
+from typing import Literal, Protocol
 
-from penstock.act import Actuator, ElasticLoop, Nodes, RecentFigures, Stages, UseMeter, stage_seen
+from penstock.act import Actuator, ElasticLoop, Nodes, RecentFigures, UseMeter, stage_seen
 from penstock.errors import PenstockError
 from penstock.plan.elastic import (
     AddNode,
@@ -24,6 +24,7 @@ from penstock.plan.elastic import (
     ReleaseNode,
     ShowNode,
 )
+from penstock.plan.slot_changes import SlotChange
 from penstock.spark.cluster.nodes import AllocatedNodes, StandaloneNodes
 from penstock.spark.cluster.pool import ClusterPool
 from penstock.spark.cluster.standalone import StandaloneCluster
@@ -37,6 +38,12 @@ LOOK_SECONDS = 1.0
 RATE_PERIODS = 2.0
 """Of the operator managers, over which rates are taken: rows come from the stage before in lumps."""
 Pipelines = Callable[[], Sequence[RunningPipeline]]
+
+
+class SlotSetter(Protocol):
+    """Who changes the slots of stages, and tells when that was done: an engine."""
+
+    def set_slots(self, slots: Mapping[str, int], reason: str = "") -> tuple[SlotChange, ...]: ...
 
 
 @dataclass(frozen=True)
@@ -83,7 +90,7 @@ class Elastic:
         settings: ElasticSettings,
         nodes: Nodes,
         around: Surroundings,
-        stages: Stages,
+        stages: SlotSetter,
         pipelines: Pipelines,
     ):
         self._around = around
@@ -91,7 +98,8 @@ class Elastic:
         self._nodes = nodes
         self._recent = RecentFigures(RATE_PERIODS * settings.managers.periods.operator_seconds)
         self._meter = UseMeter(settings.managers.periods.operator_seconds, settings.time)
-        self._actuator = Actuator(nodes, stages)
+        self._stages = _Noted(stages)
+        self._actuator = Actuator(nodes, self._stages)
         self._journal = KeptLines(around.folder, "elastic")
         self.loop = ElasticLoop(
             settings.managers,
@@ -141,10 +149,25 @@ class Elastic:
         stages = {stage.name: stage for each in self._pipelines() for stage in tuple(each.stages)}
         profiles = self._around.profiles
         seen = {
-            name: stage_seen(self._recent.of(name, stage.books, now), stage.slots, profiles.of(name))
+            name: replace(
+                stage_seen(self._recent.of(name, stage.books, now), stage.slots, profiles.of(name)),
+                since=self._stages.changed_at.get(name, 0.0),
+            )
             for name, stage in stages.items()
         }
         return self._meter.look(now, self._nodes.nodes(), self._nodes.use(), seen, self._actuator.name_of)
+
+
+class _Noted:
+    """Changes slots, and notes when each stage had changed."""
+
+    def __init__(self, stages: SlotSetter):
+        self._stages = stages
+        self.changed_at: dict[str, float] = {}
+
+    def set_slots(self, slots: Mapping[str, int], reason: str = "") -> None:
+        for change in self._stages.set_slots(slots, reason):
+            self.changed_at[change.stage] = change.at
 
 
 def node_changes(decisions: Iterable[Decision]) -> list[tuple[str, str, str]]:

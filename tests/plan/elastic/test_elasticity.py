@@ -54,10 +54,13 @@ class Managed:
         self.decisions: list[Decision] = []
 
     def look(
-        self, shares: Mapping[str, tuple[float, ...]] | None = None, seconds: float = 30.0
+        self,
+        shares: Mapping[str, tuple[float, ...]] | None = None,
+        seconds: float = 30.0,
+        since: float = 0.0,
     ) -> list[Change]:
         self.now += seconds
-        stages = {name: StageSeen(each) for name, each in (shares or {}).items()}
+        stages = {name: StageSeen(each, since=since) for name, each in (shares or {}).items()}
         step = self.elasticity.step(self.state, Observation(self.now, tuple(self.nodes.values()), stages))
         self.state = step.state
         self.decisions += step.decisions
@@ -167,6 +170,17 @@ def test_a_stage_is_judged_only_by_a_whole_period_with_its_replicas() -> None:
     waited = managed.look({"p.s": (0.9,)})  # the new one does not run yet
     assert not any(isinstance(change, AddReplica) for change in waited)
     assert any(isinstance(change, AddReplica) for change in managed.look({"p.s": (0.9, 0.9)}))
+
+
+def test_a_stage_whose_change_took_long_is_judged_from_its_end_on() -> None:
+    managed = Managed(nodes=4, reserve=3)
+    managed.look()
+    managed.look({"p.s": (0.9,)})
+    # It ran on its two replicas only 20 s before this look: most of the period was without a turn.
+    too_early = managed.look({"p.s": (0.1, 0.1)}, since=managed.now + 10.0)
+    assert not any(isinstance(change, RemoveReplica) for change in too_early)
+    then = managed.look({"p.s": (0.1, 0.1)}, since=managed.now - 20.0)
+    assert any(isinstance(change, RemoveReplica) for change in then)
 
 
 def crowded(*stages: ManagedStage) -> Managed:

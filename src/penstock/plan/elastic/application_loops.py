@@ -45,8 +45,8 @@ def _settled(round_: Round, stage: str) -> bool:
     nodes = round_.room.ledger.places.get(stage, ())
     if seen is None or not nodes or NO_PLACE in nodes or len(seen.shares) != len(nodes):
         return False
-    since = round_.now - round_.changed_at.get(stage, 0.0)
-    return since >= round_.settings.periods.operator_seconds - 1e-6
+    unchanged = round_.now - max(round_.changed_at.get(stage, 0.0), seen.since)
+    return unchanged >= round_.settings.periods.operator_seconds - 1e-6
 
 
 def run_applications(round_: Round) -> None:

@@ -34,6 +34,8 @@ class StageSeen:
     """c0, of a turn; 0 where rows are served one by one."""
     weight: float = 1.0
     """How often an input pays E[T_i]."""
+    since: float = 0.0
+    """When it began to run on these replicas, where that is known: dividing state takes its time."""
 
     @property
     def known(self) -> bool:
