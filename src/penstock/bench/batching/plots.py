@@ -34,12 +34,13 @@ def draw_triggers(figure: Figure, runs: Mapping[str, Run]) -> None:
     axes = figure.subplots()
     for (name, run), colour in zip(runs.items(), COLOURS, strict=False):
         spent, late = run.told["planning_seconds"], 100 * (1 - run.in_time)
-        axes.plot([spent], [late], "o", color=colour)
-        axes.annotate(name, (spent, late), xytext=(6, 4), textcoords="offset points", fontsize=9)
+        axes.plot([spent], [late], "o", color=colour, label=name, clip_on=False, alpha=0.8)
     plain_axes(axes, "when to plan anew")
+    axes.set_xscale("log")
     axes.set_xlabel("seconds spent on planning")
     axes.set_ylabel("late, % (mean over products)")
     axes.set_ylim(bottom=0)
+    axes.legend(frameon=False)
 
 
 def draw_resources(figure: Figure, found: Mapping[str, Mapping[float, float]]) -> None:
