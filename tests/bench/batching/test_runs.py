@@ -42,7 +42,7 @@ def test_tables_and_pictures_show_all_runs() -> None:
     assert labels == ["planned (BatchIT)", "no batching: one row a turn, first come first served"]
     figure = Figure()
     plots.draw_triggers(figure, {"1s": RUN, "conditional": RUN})
-    assert [text.get_text() for text in figure.axes[0].texts] == ["1s", "conditional"]
+    assert [line.get_label() for line in figure.axes[0].lines] == ["1s", "conditional"]
     figure = Figure()
     plots.draw_resources(figure, {"slots": {1: 10.0, 2: 20.0}, "reserve": {0.1: 20.0}})
     assert len(figure.axes) == 2
