@@ -8,7 +8,8 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+import traceback
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -88,3 +89,14 @@ def serve(ready: Any, answer: Callable[[Mapping[str, Any]], Any]) -> None:
     print(json.dumps(ready), flush=True)
     for line in sys.stdin:
         print(json.dumps(answer(json.loads(line))), flush=True)
+
+
+@contextlib.contextmanager
+def ending_at_once() -> Iterator[None]:
+    """An error ends the worker at once: queries that wait in callbacks would keep the process from ending."""
+    try:
+        yield
+    except Exception:
+        traceback.print_exc()
+        sys.stderr.flush()
+        os._exit(1)

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import argparse
-import os
 import secrets
 import shutil
-import sys
-import traceback
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,7 +13,7 @@ from penstock.bench.batching.expected import expected_of
 from penstock.bench.batching.load import Feed, Load, arrivals_of, evenly
 from penstock.bench.batching.meter import ProductMeter
 from penstock.bench.plain_queries import PlainQueries
-from penstock.bench.workers import serve
+from penstock.bench.workers import ending_at_once, serve
 from penstock.operators.privacy import Budget, Keys, PolicyTable
 from penstock.pipeline import sinks
 from penstock.pipeline.endpoints import SourceSpec
@@ -157,13 +154,8 @@ def main() -> None:
     parser.add_argument("--slots", type=int, default=2)
     parser.add_argument("--unfused", action="store_true")
     asked = parser.parse_args()
-    try:
+    with ending_at_once():
         serve(True, Worker(asked).answer)
-    except Exception:
-        # At once: queries that wait in callbacks would keep the process from ending.
-        traceback.print_exc()
-        sys.stderr.flush()
-        os._exit(1)
 
 
 if __name__ == "__main__":

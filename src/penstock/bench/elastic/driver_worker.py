@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 import threading
 import time
-import traceback
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
@@ -18,7 +16,7 @@ import psutil
 import pyarrow as pa
 
 from penstock import Engine, Pipeline, Spool, sinks, sources
-from penstock.bench.workers import serve
+from penstock.bench.workers import ending_at_once, serve
 from penstock.spark import granted_frames
 from penstock.spark.jvm import jvm
 from penstock.spark.session import build_session
@@ -168,12 +166,8 @@ def main() -> None:
     parser.add_argument("--folder", type=Path, required=True)
     parser.add_argument("--slots", type=int, default=2)
     asked = parser.parse_args()
-    try:
+    with ending_at_once():
         serve(True, Worker(asked).answer)
-    except Exception:
-        traceback.print_exc()
-        sys.stderr.flush()
-        os._exit(1)
 
 
 if __name__ == "__main__":

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import argparse
 import logging
-import os
-import sys
 import time
-import traceback
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +14,7 @@ from penstock.bench.elastic.cluster_session import await_executors, session_on
 from penstock.bench.riot.drip import Drip
 from penstock.bench.riot.side import Ours, Plain, Side, plain_settings
 from penstock.bench.riot.sink_meter import SinkMeter
-from penstock.bench.workers import serve
+from penstock.bench.workers import ending_at_once, serve
 from penstock.errors import PenstockError
 from penstock.operators.emulate import service
 from penstock.operators.transform import in_turn
@@ -129,12 +126,8 @@ def main() -> None:
     parser.add_argument("--nodes", type=int, required=True)
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
     logging.getLogger("py4j").setLevel(logging.WARNING)
-    try:
+    with ending_at_once():
         serve(True, Worker(parser.parse_args()).answer)
-    except Exception:
-        traceback.print_exc()
-        sys.stderr.flush()
-        os._exit(1)
 
 
 if __name__ == "__main__":

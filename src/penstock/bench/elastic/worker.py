@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import argparse
 import logging
-import os
-import sys
-import traceback
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from penstock.bench.workers import serve
+from penstock.bench.workers import ending_at_once, serve
 
 
 def answer(folder: Path, request: Mapping[str, Any]) -> Any:
@@ -41,13 +38,8 @@ def main() -> None:
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
     logging.getLogger("py4j").setLevel(logging.WARNING)
     logging.getLogger("pika").setLevel(logging.WARNING)
-    try:
+    with ending_at_once():
         serve(True, lambda request: answer(asked.folder, request))
-    except Exception:
-        # At once: queries that wait in callbacks would keep the process from ending.
-        traceback.print_exc()
-        sys.stderr.flush()
-        os._exit(1)
 
 
 if __name__ == "__main__":

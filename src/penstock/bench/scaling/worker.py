@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import argparse
-import os
 import shutil
-import sys
-import traceback
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -14,7 +11,7 @@ from typing import Any
 from penstock.bench.scaling.changing import changed_under_load
 from penstock.bench.scaling.emulated_run import EmulatedRun
 from penstock.bench.scaling.predictions import Predictions
-from penstock.bench.workers import serve
+from penstock.bench.workers import ending_at_once, serve
 
 
 class Worker:
@@ -64,13 +61,8 @@ def main() -> None:
     parser.add_argument("--folder", type=Path, required=True)
     parser.add_argument("--slots", type=int, default=22)
     asked = parser.parse_args()
-    try:
+    with ending_at_once():
         serve(True, Worker(asked).answer)
-    except Exception:
-        # At once: queries that wait in callbacks would keep the process from ending.
-        traceback.print_exc()
-        sys.stderr.flush()
-        os._exit(1)
 
 
 if __name__ == "__main__":

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import argparse
 import math
-import os
 import shutil
-import sys
 import time
-import traceback
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -19,7 +16,7 @@ from penstock.bench.tenants.meter import Interval, ResultMeter, RowMeter
 from penstock.bench.tenants.ours import Ours
 from penstock.bench.tenants.plain import Plain
 from penstock.bench.tenants.side import SIDES, Side
-from penstock.bench.workers import serve
+from penstock.bench.workers import ending_at_once, serve
 from penstock.errors import PenstockError
 from penstock.workloads.tenants.arrivals import completed_at, in_ticks, messages_of
 from penstock.workloads.tenants.groups import Job
@@ -127,13 +124,8 @@ def main() -> None:
     parser.add_argument("--side", choices=tuple(SIDES), required=True)
     parser.add_argument("--slots", type=int, default=2)
     asked = parser.parse_args()
-    try:
+    with ending_at_once():
         serve(True, Worker(make_side(asked), asked.folder).answer)
-    except Exception:
-        # At once: queries that wait in callbacks would keep the process from ending.
-        traceback.print_exc()
-        sys.stderr.flush()
-        os._exit(1)
 
 
 if __name__ == "__main__":
