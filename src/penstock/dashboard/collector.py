@@ -126,6 +126,7 @@ class Collector:
     def _sink(self, report: SinkReport, stage: str) -> SinkNow:
         name, target, latency = f"{report.pipeline}.{report.sink}", report.target_seconds, report.latency
         last = self._sinks.last_minute(name)
+        p50, p99 = last.quantiles(0.5, 0.99)
         return SinkNow(
             name=name,
             pipeline=report.pipeline,
@@ -133,8 +134,8 @@ class Collector:
             stage=stage,
             guarantee=report.guarantee,
             target_seconds=target,
-            p50=last.quantile(0.5),
-            p99=last.quantile(0.99),
+            p50=p50,
+            p99=p99,
             in_time=1.0 if target is None or not last.count else last.share_within(target),
             results_minute=last.count,
             results=latency.count,

@@ -69,7 +69,7 @@ class SinkWindows:
             before, self._before[name] = self._before.get(name), sink.now
             fresh = sink.now if before is None else _since(sink.now, before)
             if fresh.count:
-                p50, p99 = fresh.quantile(0.5), fresh.quantile(0.99)
+                p50, p99 = fresh.quantiles(0.5, 0.99)
                 yield LatencyPoint(now, name, p50, p99, fresh.count, sink.target_seconds)
 
 

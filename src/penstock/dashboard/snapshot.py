@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import Any
 
 from penstock.measure.alerts import Alert, BudgetSeen, DiskSeen
@@ -127,14 +128,14 @@ TIMES = frozenset({"turn_since", "since"})
 
 
 def _item(value: Any) -> dict[str, Any]:
-    fields = ((name, getattr(value, name)) for name in value.__dataclass_fields__)
-    return {name: _plain(name, each) for name, each in fields}
+    names = value.__match_args__
+    return {name: _plain(name, each) for name, each in zip(names, attrgetter(*names)(value), strict=True)}
 
 
 def _plain(name: str, value: Any) -> Any:
     if isinstance(value, float):
         return round(value, 3) if name in TIMES else short(value)
-    return [_plain(name, each) for each in value] if isinstance(value, tuple) else value
+    return value
 
 
 def short(value: float) -> float:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from penstock.errors import PenstockError
-from penstock.measure.sums import Snapshot, Sums, total
+from penstock.measure.sums import Snapshot, Sums
 from penstock.measure.turns import TurnRecord
 
 
@@ -65,7 +65,7 @@ class StageMeter:
             )
         self._started_at = started_at
         self._bin_seconds = window_seconds / bins
-        self._bins = [Sums() for _ in range(bins + 1)]
+        self._marks = [Sums() for _ in range(bins + 1)]  # the total as each bin of the window began
         self._now = started_at
         self._number = 0  # of the bin that holds `_now`, counted from the start
         self._rows_waiting = 0
@@ -80,7 +80,6 @@ class StageMeter:
         """
         self._advance(at)
         self._rows_waiting = rows
-        self._current.arrived += arrived
         self._total.arrived += arrived
 
     def turn_started(self, at: float, slots: int = 1) -> None:
@@ -92,7 +91,6 @@ class StageMeter:
         """The turn ended, at `record.finished_at`."""
         self._advance(record.finished_at)
         self._slots = 0
-        self._current.count(record)
         self._total.count(record)
 
     def turn_abandoned(self, at: float) -> None:
@@ -104,12 +102,13 @@ class StageMeter:
         """The figures of the window that ends at `now`, which moves the meter's time on."""
         self._advance(now)
         begin = max(self._started_at, self._start_of(self._oldest))
-        return self._figures(total(self._bins), self._now - begin)
+        earlier = self._marks[self._oldest % len(self._marks)]
+        return self._figures(self._total.minus(earlier), self._now - begin)
 
     def snapshot(self, now: float) -> Snapshot:
         """The sums up to `now`, for `figures_since`."""
         self._advance(now)
-        return Snapshot(self._now, replace(self._total))
+        return Snapshot(self._now, self._total.copy())
 
     def figures_since(self, earlier: Snapshot, now: float) -> StageFigures:
         """The figures of the time from a snapshot to `now`."""
@@ -138,36 +137,30 @@ class StageMeter:
         )
 
     @property
-    def _current(self) -> Sums:
-        return self._bins[self._number % len(self._bins)]
-
-    @property
     def _oldest(self) -> int:
-        return max(self._number - len(self._bins) + 1, 0)
+        return max(self._number - len(self._marks) + 1, 0)
 
     def _start_of(self, number: int) -> float:
         return self._started_at + number * self._bin_seconds
 
     def _advance(self, at: float) -> None:
-        """Moves the time on to `at`: empties the bins that fall out, counts time without work or in turns."""
+        """Moves the time on to `at`, and marks the total wherever a bin begins on the way."""
         if at <= self._now:
             return
         before, self._number = self._number, int((at - self._started_at) / self._bin_seconds)
         for number in range(max(before + 1, self._oldest), self._number + 1):
-            self._bins[number % len(self._bins)] = Sums()
-        if self._slots or self._rows_waiting == 0:
-            for number in range(max(before, self._oldest), self._number + 1):
-                begin = max(self._now, self._start_of(number))
-                end = at if number == self._number else self._start_of(number + 1)
-                self._pass_time(self._bins[number % len(self._bins)], max(end - begin, 0.0))
-            self._pass_time(self._total, at - self._now)
-        self._now = at
+            self._pass_time_until(self._start_of(number))
+            self._marks[number % len(self._marks)] = self._total.copy()
+        self._pass_time_until(at)
 
-    def _pass_time(self, sums: Sums, seconds: float) -> None:
+    def _pass_time_until(self, at: float) -> None:
+        """Time in a turn counts as slot time, time without a row as empty."""
+        seconds = max(at - self._now, 0.0)
         if self._slots:
-            sums.slot_seconds += seconds * self._slots
-        else:
-            sums.empty_seconds += seconds
+            self._total.slot_seconds += seconds * self._slots
+        elif self._rows_waiting == 0:
+            self._total.empty_seconds += seconds
+        self._now += seconds
 
 
 def _ratio(part: float, whole: float) -> float:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, fields
-from operator import attrgetter
+from operator import attrgetter, sub
 
 from penstock.measure.turns import TurnRecord
 
@@ -38,19 +37,16 @@ class Sums:
         self.schedule_row_seconds += record.schedule_seconds * record.rows_in
         self.compute_row_seconds += record.compute_seconds * record.rows_in
 
+    def copy(self) -> Sums:
+        return Sums(*_values(self))
+
     def minus(self, earlier: Sums) -> Sums:
         """What came after `earlier`."""
-        return Sums(*(getattr(self, name) - getattr(earlier, name) for name in _NAMES))
+        # Without a loop in Python: whoever watches asks for this every second, of every stage.
+        return Sums(*map(sub, _values(self), _values(earlier)))
 
 
-_NAMES = tuple(field.name for field in fields(Sums))
-_values = attrgetter(*_NAMES)
-
-
-def total(parts: Iterable[Sums]) -> Sums:
-    """All parts together."""
-    # Without a loop in Python: whoever watches asks for this every second, of every stage.
-    return Sums(*map(sum, zip(*map(_values, parts), strict=True)))
+_values = attrgetter(*(field.name for field in fields(Sums)))
 
 
 @dataclass(frozen=True, slots=True)

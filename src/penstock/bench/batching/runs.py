@@ -99,15 +99,15 @@ class Stand:
         rate: float,
         *,
         rates: Sequence[tuple[float, float]] | None = None,
-        slots: int = 2,
+        cores: int = 2,
         warmup: float | None = None,
         **more: Any,
     ) -> Run:
-        """One rate, or one after the other of (rate, seconds)."""
+        """One rate, or one after the other of (rate, seconds), in a process with so many cores."""
         times = self.times
         parts = rates or [(rate, times.warmup + times.measured)]
         began = times.warmup if warmup is None else warmup
-        told = self._worker(side, slots).ask(rates=parts, warmup=began, **{**side.ask, **more})
+        told = self._worker(side, cores).ask(rates=parts, warmup=began, **{**side.ask, **more})
         made = Run(side.name, rate, told["in_time"], told["products"], told)
         self.runs.append(made)
         self._say(f"  {side.name}, {rate:,.0f} rows/s: {made}")
@@ -118,16 +118,16 @@ class Stand:
         first = self.run(side, rate, **more)
         return first.held or (first.nearly_held and self.run(side, rate, **more).held)
 
-    def _worker(self, side: Side, slots: int) -> Worker:
-        key = side.plain, slots
+    def _worker(self, side: Side, cores: int) -> Worker:
+        key = side.plain, cores
         if key not in self._workers:
-            folder = self._folder / f"{'plain' if side.plain else 'ours'}-{slots}"
+            folder = self._folder / f"{'plain' if side.plain else 'ours'}-{cores}"
             folder.mkdir()
-            asked = ["--side", "plain" if side.plain else "ours", "--slots", str(slots)]
+            asked = ["--side", "plain" if side.plain else "ours", "--cores", str(cores)]
             made = Worker(MODULE, folder, *asked, *(["--unfused"] if self._unfused else []))
             self._workers[key] = made
             made.ready()
-            self._say(f"  {'plain Spark' if side.plain else 'Penstock'}, {slots} slots: warming up")
+            self._say(f"  {'plain Spark' if side.plain else 'Penstock'}, {cores} cores: warming up")
             made.ask(rates=[(HEAT_RATE, self.times.heat)], warmup=self.times.heat - 1.0, **side.ask)
         return self._workers[key]
 

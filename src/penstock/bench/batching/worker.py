@@ -44,8 +44,8 @@ class Worker:
         from penstock.spark.session import build_session
 
         own = {"spark.sql.streaming.pollingDelay": POLLING} if asked.side == "plain" else {}
-        self._session: SparkSession = build_session(cores=asked.slots, settings={**SETTINGS, **own})
-        self._side, self._slots, self._folder = asked.side, asked.slots, asked.folder
+        self._session: SparkSession = build_session(cores=asked.cores, settings={**SETTINGS, **own})
+        self._side, self._cores, self._folder = asked.side, asked.cores, asked.folder
         self._fused = not asked.unfused
         self._policies = policies_of()
         self._table = PolicyTable(asked.folder / "policies.jsonl")
@@ -95,7 +95,7 @@ class Worker:
         engine = Engine(
             self._session,
             state=state,
-            slots=self._slots,
+            slots=request.get("slots", self._cores),
             policy=request["policy"],
             consumption=request.get("consumption"),
             planning=request.get("planning"),
@@ -113,10 +113,11 @@ class Worker:
                 planner = engine.planner
                 answer |= {
                     "plans": planner.made,
-                    "plans_measured": sum(each.at >= load.interval.begin for each in planner.changes),
+                    "plans_measured": [
+                        each.reason for each in planner.changes if each.at >= load.interval.begin
+                    ],
                     "planning_seconds": planner.planning_seconds,
                     "batches": dict(planner.plan.rows) if planner.plan else {},
-                    "reasons": [each.reason for each in planner.changes][-10:],
                 }
             answer["slot_seconds"] = sum(each.slot_seconds for each in engine.tenants())
             engine.keep_profiles(self._folder)
@@ -151,7 +152,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--folder", type=Path, required=True)
     parser.add_argument("--side", choices=("ours", "plain"), required=True)
-    parser.add_argument("--slots", type=int, default=2)
+    parser.add_argument("--cores", type=int, default=2)
     parser.add_argument("--unfused", action="store_true")
     asked = parser.parse_args()
     with ending_at_once():
