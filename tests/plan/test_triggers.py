@@ -42,6 +42,10 @@ def test_costs_that_have_changed_need_a_plan() -> None:
     assert Conditional().due(slower) == "a turn of read takes 0.30 s, planned with 0.10"
     assert Conditional().due(replace(STEADY, seconds={"read": 0.19})) == ""
     assert Conditional().due(replace(STEADY, seconds={})) == ""
+    planned = replace(STEADY, planned_seconds={"read": 1.0})
+    assert Conditional().due(replace(planned, seconds={"read": 0.5})) == ""
+    quicker = Conditional().due(replace(planned, seconds={"read": 0.4}))
+    assert quicker == "a turn of read takes 0.40 s, planned with 1.00"
 
 
 def test_products_and_periods() -> None:

@@ -49,7 +49,8 @@ class Conditional:
     """When rates or costs have left the range that the plan was made for: BatchIT's trigger.
 
     More rows count at once, by the quick rate; fewer only when they have been fewer for a while, as a plan
-    for more rows still holds. So a load that comes in bursts is planned for by its bursts, once.
+    for more rows still holds. So a load that comes in bursts is planned for by its bursts, once. A plan for
+    longer turns holds as well: turns that have become shorter count when they take less than half.
     """
 
     tolerance: float = 0.5
@@ -66,7 +67,8 @@ class Conditional:
                 return f"only {rate.steady:,.0f} rows/s come to {stage}, planned for {planned:,.0f}"
         for stage, planned in situation.planned_seconds.items():
             now = situation.seconds.get(stage, planned)
-            if not below * planned <= now <= above * planned and abs(now - planned) > LEAST_SECONDS:
+            in_range = below * below * planned <= now <= above * planned
+            if not in_range and abs(now - planned) > LEAST_SECONDS:
                 return f"a turn of {stage} takes {now:.2f} s, planned with {planned:.2f}"
         return ""
 
