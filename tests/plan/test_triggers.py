@@ -7,15 +7,23 @@ import pytest
 
 from penstock.errors import PenstockError
 from penstock.measure.rates import Rate, RateMeter
-from penstock.plan.triggers import Conditional, Every, EveryProduct, Situation, parse_trigger, tuned_seconds
+from penstock.plan.triggers import (
+    Conditional,
+    Every,
+    EveryProduct,
+    Outlook,
+    Situation,
+    parse_trigger,
+    tuned_seconds,
+)
 
 STEADY = Situation(
     now=100.0,
     planned_at=95.0,
     planned_rates={"read": 100.0},
     rates={"read": Rate(100.0, 100.0)},
-    planned_seconds={"read": 0.1},
-    seconds={"read": 0.11},
+    planned=Outlook(0.4),
+    outlook=Outlook(0.45),
 )
 
 
@@ -37,15 +45,32 @@ def test_a_few_rows_more_of_hardly_any_mean_nothing() -> None:
     assert Conditional().due(few) == ""
 
 
-def test_costs_that_have_changed_need_a_plan() -> None:
-    slower = replace(STEADY, seconds={"read": 0.3})
-    assert Conditional().due(slower) == "a turn of read takes 0.30 s, planned with 0.10"
-    assert Conditional().due(replace(STEADY, seconds={"read": 0.19})) == ""
-    assert Conditional().due(replace(STEADY, seconds={})) == ""
-    planned = replace(STEADY, planned_seconds={"read": 1.0})
-    assert Conditional().due(replace(planned, seconds={"read": 0.5})) == ""
-    quicker = Conditional().due(replace(planned, seconds={"read": 0.4}))
-    assert quicker == "a turn of read takes 0.40 s, planned with 1.00"
+@pytest.mark.parametrize(
+    ("planned", "now", "due"),
+    [
+        (Outlook(0.2), Outlook(0.45), False),  # more than twice, and nobody is late
+        (Outlook(0.4), Outlook(0.55), False),
+        (Outlook(0.4), Outlook(0.65), True),
+        (Outlook(0.98), Outlook(1.05), False),
+        (Outlook(0.98), Outlook(1.15), True),
+        (Outlook(1.2), Outlook(1.7), False),
+        (Outlook(1.2), Outlook(1.9), True),
+        (Outlook(0.9), Outlook(0.45), False),  # a plan that holds stays while turns become shorter
+        (Outlook(0.9), Outlook(0.35), True),
+        (Outlook(1.2), Outlook(0.7), True),  # one that does not is made anew sooner
+        (Outlook(0.4), Outlook(0.01), False),
+        (Outlook(0.4), Outlook(0.4, fits=False), True),
+        (Outlook(0.4, fits=False), Outlook(0.4, fits=False), False),
+    ],
+)
+def test_costs_count_by_what_comes_of_them(planned: Outlook, now: Outlook, due: bool) -> None:
+    reason = Conditional().due(replace(STEADY, planned=planned, outlook=now))
+    assert bool(reason) == due, reason
+
+
+def test_a_plan_that_costs_have_overtaken_is_told_with_numbers() -> None:
+    reason = Conditional().due(replace(STEADY, planned=Outlook(0.4), outlook=Outlook(1.3)))
+    assert reason == "by what turns cost now a product takes 130% of its target, planned with 40%"
 
 
 def test_products_and_periods() -> None:
@@ -86,7 +111,7 @@ def test_a_burst_of_rows_is_planned_for_once() -> None:
     for second in range(1, 3601):
         count += 180.0 if second % 20 < 4 else 80.0
         rate = meter.look(count, float(second))
-        situation = Situation(second, 0.0, {"read": planned}, {"read": rate}, {}, {})
+        situation = Situation(second, 0.0, {"read": planned}, {"read": rate}, Outlook(), Outlook())
         if Conditional().due(situation):
             planned, plans = max(rate.quick, rate.steady), plans + 1
     assert 1 <= plans <= 3

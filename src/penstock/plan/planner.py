@@ -5,15 +5,16 @@ from __future__ import annotations
 import logging
 from collections import deque
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import inf
 
 from penstock.measure.rates import Rate, RateMeter
 from penstock.plan.batches import BatchPlan, plan_batches
 from penstock.plan.changes import PlanChange
+from penstock.plan.delays import DelayModel
 from penstock.plan.from_graphs import Costs, workflow_of
 from penstock.plan.overload import shortage_of
-from penstock.plan.triggers import Situation, Trigger
+from penstock.plan.triggers import Outlook, Situation, Trigger
 from penstock.plan.workflow import RESERVE, PlanError, Pool, Workflow
 from penstock.stages.stage import StageGraph
 
@@ -63,7 +64,7 @@ class BatchPlanner:
         self._products = 0
         self._in_force: BatchPlan | None = None
         self._planned_at = 0.0
-        self._planned_seconds: dict[str, float] = {}
+        self._planned = Outlook()
         self._short_at = -inf
 
     @property
@@ -82,18 +83,18 @@ class BatchPlanner:
         workflow = workflow_of(seen.graphs, seen.costs, rates, slots=seen.slots_in_force)
         if not workflow.stages:
             return None
-        reason = self._reason(seen.now, workflow)
-        if not reason:
-            return None
         pool = Pool(seen.slots, self._reserve, self._most_rows)
         try:
+            reason = self._reason(seen.now, workflow, pool)
+            if not reason:
+                return None
             plan = plan_batches(workflow, pool)
         except PlanError as error:
             log.warning("no plan could be made: %s", error)
             return None
         self.made += 1
         self._in_force, self._planned_at, self._products = plan, seen.now, 0
-        self._planned_seconds = _turn_seconds(workflow, plan)
+        self._planned = Outlook(plan.ratio, plan.fits)
         change = PlanChange.of(plan, seen.now, reason, self._shortage(seen.now, workflow, pool, plan))
         self.changes.append(change)
         return change
@@ -106,7 +107,7 @@ class BatchPlanner:
             del self._meters[name]
             self._rates.pop(name, None)
 
-    def _reason(self, now: float, workflow: Workflow) -> str:
+    def _reason(self, now: float, workflow: Workflow, pool: Pool) -> str:
         rates = {stage.name: stage.rows_per_second for stage in workflow.stages if stage.rows_per_second > 0}
         if self._in_force is None:
             return "the first plan" if rates else ""
@@ -117,8 +118,8 @@ class BatchPlanner:
             self._planned_at,
             {name: self._in_force.rates[name] for name in rates if name in self._in_force.rates},
             self._rates,
-            self._planned_seconds,
-            _turn_seconds(workflow, self._in_force),
+            self._planned,
+            _outlook(self._in_force, workflow, pool),
             self._products,
         )
         return self.trigger.due(situation)
@@ -130,9 +131,15 @@ class BatchPlanner:
         return shortage_of(workflow, pool, plan).told()
 
 
-def _turn_seconds(workflow: Workflow, plan: BatchPlan) -> dict[str, float]:
-    return {
-        stage.name: stage.turn_seconds(plan.rows[stage.name])
-        for stage in workflow.stages
-        if stage.name in plan.rows
-    }
+def _outlook(plan: BatchPlan, workflow: Workflow, pool: Pool) -> Outlook:
+    """What the plan's batches lead to at the plan's rates, by the costs that the workflow has now."""
+    stages = tuple(
+        replace(stage, rows_per_second=stage.rows_per_second * plan.rates[stage.name] / rate)
+        if stage.rows_per_second > 0.0
+        else stage
+        for stage, rate in zip(workflow.stages, workflow.rates, strict=True)
+    )
+    # What needs a part of the reserve now may not need it soon.
+    model = DelayModel(Workflow(stages, workflow.products), replace(pool, reserve=pool.reserve / 2))
+    estimate = model.estimate([plan.rows.get(stage.name, 1) for stage in stages])
+    return Outlook(estimate.ratio, model.fits(estimate))

@@ -13,10 +13,24 @@ from penstock.pipeline.latency import parse_positive
 PERIODS = (1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 60.0, 120.0, 300.0, 600.0)
 LEAST_ROWS = 20
 """What a quick look must have seen more than the plan expects before it means anything."""
+MATTERS = 0.5
+"""Of its target, what the delay of a product must come to for the costs of turns to matter."""
+LATE = 1.1
+"""The same, where it is late for certain: a plan may be as tight as 1."""
 
 
-LEAST_SECONDS = 0.1
-"""By which a turn must be longer or shorter than planned to matter."""
+@dataclass(frozen=True, slots=True)
+class Outlook:
+    """What batches lead to, by what is known of costs."""
+
+    ratio: float = 0.0
+    """The largest of delay over target."""
+    fits: bool = True
+    """Whether the pool can do the work and hold the batches."""
+
+    @property
+    def holds(self) -> bool:
+        return self.fits and self.ratio <= 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,10 +42,10 @@ class Situation:
     planned_rates: Mapping[str, float]
     """Of the stages that rows come to from outside."""
     rates: Mapping[str, Rate]
-    planned_seconds: Mapping[str, float]
-    """Of a turn of the planned rows, by stage, as the plan had it."""
-    seconds: Mapping[str, float]
-    """The same as known now."""
+    planned: Outlook
+    """Of the batches, when the plan was made."""
+    outlook: Outlook
+    """Of the same batches and rates, by the costs as they are known now."""
     products: int = 0
     """Turns that brought something to a sink since the plan was made."""
 
@@ -49,8 +63,8 @@ class Conditional:
     """When rates or costs have left the range that the plan was made for: BatchIT's trigger.
 
     More rows count at once, by the quick rate; fewer only when they have been fewer for a while, as a plan
-    for more rows still holds. So a load that comes in bursts is planned for by its bursts, once. A plan for
-    longer turns holds as well: turns that have become shorter count when they take less than half.
+    for more rows still holds. So a load that comes in bursts is planned for by its bursts, once. Costs count
+    by what comes of them: a product late or nearly so, where the plan had time to spare, or the reverse.
     """
 
     tolerance: float = 0.5
@@ -65,11 +79,19 @@ class Conditional:
                 return f"{rate.quick:,.0f} rows/s come to {stage}, planned for {planned:,.0f}"
             if max(rate.steady, rate.quick) < below * planned and (planned - rate.steady) * 30.0 > LEAST_ROWS:
                 return f"only {rate.steady:,.0f} rows/s come to {stage}, planned for {planned:,.0f}"
-        for stage, planned in situation.planned_seconds.items():
-            now = situation.seconds.get(stage, planned)
-            in_range = below * below * planned <= now <= above * planned
-            if not in_range and abs(now - planned) > LEAST_SECONDS:
-                return f"a turn of {stage} takes {now:.2f} s, planned with {planned:.2f}"
+        return self._by_costs(situation.planned, situation.outlook)
+
+    def _by_costs(self, planned: Outlook, now: Outlook) -> str:
+        above = 1.0 + self.tolerance
+        longer = max(above * planned.ratio, MATTERS)
+        if planned.ratio <= 1.0:
+            longer = min(longer, LATE)
+        shorter = planned.ratio / (above * above if planned.holds else above)
+        if now.ratio > longer or (now.ratio < shorter and planned.ratio > MATTERS):
+            told = f"a product takes {now.ratio:.0%} of its target, planned with {planned.ratio:.0%}"
+            return f"by what turns cost now {told}"
+        if planned.fits and not now.fits:
+            return "by what turns cost now the slots are too few for the batches"
         return ""
 
 
