@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 from penstock.spark.arrow_files import BatchTable
 from penstock.spark.session import prepare_session
@@ -50,3 +51,42 @@ def test_no_rows_have_their_columns(spark: SparkSession, path: Path) -> None:
     frame = planned(spark).filter("id > 100")
 
     assert BatchTable(frame, path).of(frame) == frame.toArrow()
+
+
+def jobs_so_far(spark: SparkSession) -> int:
+    scheduler = spark.sparkContext._jsc.sc().dagScheduler()  # type: ignore[union-attr]
+    return int(scheduler.numTotalJobs())
+
+
+def test_one_partition_can_be_run_without_a_job(spark: SparkSession, path: Path) -> None:
+    frame = planned(spark).coalesce(1)
+    expected, before = frame.toArrow(), jobs_so_far(spark)
+
+    table = BatchTable(frame, path).of(frame, here=True)
+
+    assert table == expected
+    assert jobs_so_far(spark) == before
+
+
+def test_several_partitions_and_exchanges_have_their_job(spark: SparkSession, path: Path) -> None:
+    several = planned(spark)
+    assert BatchTable(several, path).of(several, here=True) == several.toArrow()
+
+    exchanged = spark.range(0, 100, 1, 4).groupBy(F.expr("id % 3 AS key")).count().coalesce(1)
+    table = BatchTable(exchanged, path).of(exchanged, here=True)
+    assert sorted(table["count"].to_pylist()) == [33, 33, 34]
+
+
+def test_rows_without_a_job_leave_no_memory_taken(spark: SparkSession, path: Path) -> None:
+    arrow = spark._jvm.org.apache.spark.sql.util.ArrowUtils.rootAllocator()  # type: ignore[union-attr]
+    # A sort takes memory of its task; one that fails half-way goes on as if it had not been.
+    rows = spark.range(0, 1000, 1, 1).sortWithinPartitions(F.desc("id"))
+    failing = rows.withColumn("never", F.when(F.col("id") == 500, F.raise_error(F.lit("half-way"))))
+    before = arrow.getAllocatedMemory()
+
+    assert BatchTable(rows, path).of(rows, here=True)["id"].to_pylist() == list(range(999, -1, -1))
+    with pytest.raises(Exception, match="half-way"):
+        BatchTable(failing, path).of(failing, here=True)
+
+    assert arrow.getAllocatedMemory() == before
+    assert BatchTable(rows, path).of(rows, here=True).num_rows == 1000

@@ -194,3 +194,40 @@ def test_a_stage_with_several_tasks_runs_them_as_a_job(
         running.stop()
     assert got[0].num_rows == 10
     assert set(jobs.getJobIdsForGroup(None)) - before
+
+
+def jobs_so_far(spark: SparkSession) -> int:
+    scheduler = spark.sparkContext._jsc.sc().dagScheduler()  # type: ignore[union-attr]
+    return int(scheduler.numTotalJobs())
+
+
+def counted(rows: DataFrame) -> DataFrame:
+    return rows.withWatermark("ts", "0 seconds").groupBy(F.window("ts", "10 seconds"), "flag").count()
+
+
+def run_with_state(engine: EngineFactory, folder: Path, tables: list[pa.Table]) -> list[dict[str, Any]]:
+    """The windows that come of the tables, each in a turn of its own."""
+    got: list[dict[str, Any]] = []
+    with Spool(folder / "in") as spool:
+        pipeline = Pipeline("small")
+        made = pipeline.source("in", sources.FromSpool(spool, SCHEMA)).operator(
+            "count", counted, stateful=True, watermark="ts"
+        )
+        made.sink("out", sinks.Callback(lambda table, turn: got.extend(table.to_pylist())))
+        running = engine(folder / "state")
+        running.submit(pipeline)
+        for table in tables:
+            spool.append(table)
+            running.drain(30)
+        running.stop()
+    return got
+
+
+def test_turns_with_state_on_one_slot_start_no_job(
+    engine: EngineFactory, spark: SparkSession, tmp_path: Path
+) -> None:
+    before = jobs_so_far(spark)
+    got = run_with_state(engine, tmp_path, [rows(first, 20) for first in range(0, 100, 20)])
+    assert jobs_so_far(spark) == before
+    # A row a second in windows of 10 s, half of them with the flag; the last window is not over yet.
+    assert [row["count"] for row in got] == [5] * 2 * 9

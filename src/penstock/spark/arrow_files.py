@@ -41,6 +41,7 @@ class BatchTable:
         # Once: to look for a class by its name costs milliseconds.
         self._write = jvm(query.sparkSession).penstock.BatchRows.write
 
-    def of(self, batch: DataFrame) -> pa.Table:
-        self._write(batch._jdf, str(self._path))
+    def of(self, batch: DataFrame, *, here: bool = False) -> pa.Table:
+        """As one job; `here` in the driver's own thread, if the batch has one task and no exchange."""
+        self._write(batch._jdf, str(self._path), here)
         return read_streams(self._path, self._schema)

@@ -177,7 +177,8 @@ class HeldStage(StageBase):
         took = self._ledger.took if served else TurnInput()
         # Windows that a turn without rows brings out were completed by the turn before it.
         self._last_took = took if served else self._last_took
-        rows = Rows(lambda: frame, lambda: self._table.of(frame))
+        # On a cluster state is where the executors are; here a job costs more than most turns do.
+        rows = Rows(lambda: frame, lambda: self._table.of(frame, here=not self.place.on_cluster))
         result = self.result(rows, self._dating(self._last_took), self._context)
         written = self.write(result, batch)
         written = self._after(result, written, batch, served)

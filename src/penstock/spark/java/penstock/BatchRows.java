@@ -32,11 +32,17 @@ public class BatchRows extends AbstractFunction2 implements Serializable {
     this.zone = zone;
   }
 
-  /** Runs the batch as one job, and writes one stream for each partition that has rows, or one without rows. */
-  public static void write(Dataset batch, String file) throws IOException {
+  /**
+   * Runs the batch and writes one stream for each partition that has rows, or one without rows. As one job; where
+   * `here` is set, and its plan allows it, in this thread.
+   */
+  public static void write(Dataset batch, String file, boolean here) throws IOException {
     StructType schema = batch.schema();
     String zone = batch.sparkSession().sessionState().conf().sessionLocalTimeZone();
-    byte[][] streams = run(batch.sparkSession().sparkContext(), rows(batch), new BatchRows(schema, zone));
+    SparkContext spark = batch.sparkSession().sparkContext();
+    BatchRows arrow = new BatchRows(schema, zone);
+    RDD rows = rows(batch);
+    byte[][] streams = here && TaskHere.can(rows) ? here(spark, rows, arrow) : job(spark, rows, arrow);
     OutputStream out = new BufferedOutputStream(new FileOutputStream(file));
     try {
       int written = 0;
@@ -57,7 +63,12 @@ public class BatchRows extends AbstractFunction2 implements Serializable {
     return plan instanceof LogicalRDD ? ((LogicalRDD) plan).rdd() : batch.queryExecution().toRdd();
   }
 
-  private static byte[][] run(SparkContext spark, RDD rows, BatchRows arrow) {
+  private static byte[][] here(SparkContext spark, RDD rows, BatchRows arrow) {
+    Properties settings = (Properties) spark.localProperties().get();
+    return new byte[][] {(byte[]) TaskHere.run(rows, arrow, settings)};
+  }
+
+  private static byte[][] job(SparkContext spark, RDD rows, BatchRows arrow) {
     int partitions = rows.getNumPartitions();
     Streams streams = new Streams(partitions);
     spark.dagScheduler().runJob(

@@ -1,0 +1,80 @@
+package penstock;
+
+import java.util.Properties;
+import java.util.concurrent.atomic.AtomicLong;
+import org.apache.spark.Dependency;
+import org.apache.spark.NarrowDependency;
+import org.apache.spark.Partition;
+import org.apache.spark.SparkEnv;
+import org.apache.spark.SparkEnv$;
+import org.apache.spark.TaskContext$;
+import org.apache.spark.TaskContextImpl;
+import org.apache.spark.executor.TaskMetrics$;
+import org.apache.spark.memory.TaskMemoryManager;
+import org.apache.spark.rdd.InputFileBlockHolder$;
+import org.apache.spark.rdd.RDD;
+import scala.Function2;
+import scala.Option;
+import scala.collection.Iterator;
+import scala.collection.immutable.Map$;
+import scala.math.BigDecimal$;
+
+/** The only task of a job, run by the thread that asks for it: for rows so few that a job would cost more than they do. */
+final class TaskHere {
+  // Far from the numbers that Spark gives to tasks: memory and locks are told apart by them.
+  private static final AtomicLong NUMBERS = new AtomicLong(1L << 40);
+
+  private TaskHere() {}
+
+  /** Whether the rows come from one partition without an exchange before it, which would take a job of its own. */
+  static boolean can(RDD rows) {
+    return rows.getNumPartitions() == 1 && hasNoExchange(rows);
+  }
+
+  private static boolean hasNoExchange(RDD rows) {
+    Iterator dependencies = rows.dependencies().iterator();
+    while (dependencies.hasNext()) {
+      Dependency each = (Dependency) dependencies.next();
+      if (!(each instanceof NarrowDependency) || !hasNoExchange(each.rdd())) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  /** What `work` makes of the rows, as a task of Spark's would: with memory, locks and settings of its own. */
+  static Object run(RDD rows, Function2 work, Properties settings) {
+    SparkEnv env = SparkEnv$.MODULE$.get();
+    long number = NUMBERS.incrementAndGet();
+    TaskMemoryManager memory = new TaskMemoryManager(env.memoryManager(), number);
+    TaskContextImpl context = new TaskContextImpl(
+        0, 0, 0, number, 0, 1, memory, settings, env.metricsSystem(), TaskMetrics$.MODULE$.empty(),
+        BigDecimal$.MODULE$.apply(1), (scala.collection.immutable.Map) Map$.MODULE$.empty());
+    env.blockManager().registerTask(number);
+    InputFileBlockHolder$.MODULE$.initialize();
+    TaskContext$.MODULE$.setTaskContext(context);
+    try {
+      return completed(rows, work, context);
+    } finally {
+      TaskContext$.MODULE$.unset();
+      InputFileBlockHolder$.MODULE$.unset();
+      env.blockManager().releaseAllLocksForTask(number);
+      memory.cleanUpAllAllocatedMemory();
+    }
+  }
+
+  private static Object completed(RDD rows, Function2 work, TaskContextImpl context) {
+    Throwable broken = null;
+    try {
+      Partition only = rows.partitions()[0];
+      return work.apply(context, rows.iterator(only, context));
+    } catch (Throwable problem) {
+      broken = problem;
+      context.markTaskFailed(problem);
+      throw problem;
+    } finally {
+      // State that was not committed is given up here.
+      context.markTaskCompleted(Option.apply(broken));
+    }
+  }
+}
