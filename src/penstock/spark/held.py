@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("penstock")
 
+WITHOUT_A_JOB = True
+"""Whether turns of one task run in the query's own thread; a bench of what jobs cost says no."""
 Late = Callable[[Slices, float], "DataFrame"]
 """The rows of a grant that come too late, given the watermark, as dead letters."""
 
@@ -177,8 +179,7 @@ class HeldStage(StageBase):
         took = self._ledger.took if served else TurnInput()
         # Windows that a turn without rows brings out were completed by the turn before it.
         self._last_took = took if served else self._last_took
-        # On a cluster state is where the executors are; here a job costs more than most turns do.
-        rows = Rows(lambda: frame, lambda: self._table.of(frame, here=not self.place.on_cluster))
+        rows = Rows(lambda: frame, lambda: self._table.of(frame, here=self._runs_here))
         result = self.result(rows, self._dating(self._last_took), self._context)
         written = self.write(result, batch)
         written = self._after(result, written, batch, served)
@@ -196,6 +197,11 @@ class HeldStage(StageBase):
         self.account(Outcome(batch, grant, took, took.rows, written.rows, visible_at), result.arrivals)
         self.place.dispatcher.finished(self)
         return True
+
+    @property
+    def _runs_here(self) -> bool:
+        """On a cluster state is where the executors are; here a job costs more than most turns do."""
+        return WITHOUT_A_JOB and not self.place.on_cluster
 
     def _dating(self, took: TurnInput) -> Dating:
         if self._event_time is None:

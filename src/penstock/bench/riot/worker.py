@@ -22,7 +22,7 @@ from penstock.measure.congestion import congestion_of
 from penstock.pipeline import sinks
 from penstock.pipeline.endpoints import SourceSpec
 from penstock.pipeline.pipeline import Pipeline
-from penstock.spark import granted_frames
+from penstock.spark import granted_frames, held
 from penstock.spark.feeders import wait_for
 from penstock.spark.jvm import jvm
 from penstock.spark.mqtt_publisher import Publisher
@@ -43,6 +43,7 @@ class Worker:
         self._asked = asked
         if asked.as_jobs:
             granted_frames.ROWS_WITHOUT_A_JOB = -1
+            held.WITHOUT_A_JOB = False
         self._topology = topology(asked.topology)
         self._meter = SinkMeter(_publisher(asked).publish)
         self._side = self._start(asked)
