@@ -139,6 +139,61 @@ def test_on_several_slots_fewer_rows_than_slots_take_as_long_as_one_for_each() -
     assert found.selectivity == pytest.approx(2.0)
 
 
+def known(turns: int = 20) -> Profiler:
+    """One that has seen turns of 0.1 s + 1 ms a row."""
+    profiler = Profiler()
+    for rows in [100, 200] * (turns // 2):
+        profiler.learn(turn(rows, 0.1 + 0.001 * rows, rows_out=rows))
+    return profiler
+
+
+def test_what_the_first_turn_after_a_start_takes_more_is_the_time_to_load_state() -> None:
+    profiler = known()
+    before = learned(profiler)
+    profiler.learn(turn(100, 2.2), loads_state=True)
+    found = learned(profiler)
+    assert found.state_seconds == pytest.approx(2.0, rel=0.02)
+    assert (found.fixed_seconds, found.row_seconds, found.turns) == (
+        before.fixed_seconds,
+        before.row_seconds,
+        before.turns,
+    )
+    profiler.learn(turn(100, 0.05), loads_state=True)
+    assert learned(profiler).state_seconds == pytest.approx(1.0, rel=0.02)
+    assert Profiler.from_json(profiler.to_json()).profile == learned(profiler)
+
+
+def test_of_the_very_first_start_it_is_told_once_turns_are_known() -> None:
+    profiler = Profiler()
+    profiler.learn(turn(100, 2.2), loads_state=True)
+    assert learned(profiler).state_seconds == 0.0
+    for rows in [100, 200] * 5:
+        profiler.learn(turn(rows, 0.1 + 0.001 * rows))
+    assert learned(profiler).state_seconds == pytest.approx(2.0, rel=0.05)
+
+
+def test_the_cold_turns_of_another_run_change_nothing_that_is_trusted() -> None:
+    again = Profiler.from_json(known().to_json())
+    before = learned(again)
+    for _ in range(Profiler.COLD_TURNS):
+        again.learn(turn(100, 3.0))
+    assert learned(again) == before
+    again.learn(turn(100, 0.4))
+    assert learned(again).mean_seconds > before.mean_seconds
+
+
+def test_a_profile_of_few_turns_learns_from_the_cold_ones_of_another_run_too() -> None:
+    again = Profiler.from_json(known(2).to_json())
+    again.learn(turn(100, 0.3))
+    assert learned(again).turns == 3
+
+
+def test_a_profile_from_before_state_was_timed_is_still_read() -> None:
+    stored = known().to_json()
+    del stored["state_seconds"]
+    assert learned(Profiler.from_json(stored)).state_seconds == 0.0
+
+
 def test_a_profile_from_before_rows_were_rounded_is_still_read() -> None:
     profiler = Profiler()
     profiler.learn(turn(10, 0.5, rows_out=5))

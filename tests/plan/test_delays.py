@@ -50,6 +50,23 @@ def test_more_urgent_turns_wait_for_no_others() -> None:
     assert many.delays[1] > few.delays[1]
 
 
+def test_a_block_that_is_waited_for_and_state_that_is_loaded_add_up() -> None:
+    both = replace(READ, block_rows=50, state_seconds=2.0, starts=True)
+    products = (Product("out", "read", 1.0),)
+    assert model(both, products=products).estimate([1]).delays == pytest.approx((2.5,))
+
+
+def test_state_that_is_loaded_once_takes_nothing_of_the_throughput_but_is_waited_for() -> None:
+    stages = (READ, ALERT, KEEP)
+    before = model(*stages, products=PRODUCTS).estimate([50, 25, 50])
+    starting = (READ, ALERT, replace(KEEP, state_seconds=3.0, starts=True))
+    after = model(*starting, products=PRODUCTS).estimate([50, 25, 50])
+    assert (after.busy_slots, after.busiest) == (before.busy_slots, before.busiest)
+    # Its own turn is longer; and it may be under way when the two stages of the other product are due.
+    assert after.delays[1] - before.delays[1] >= 3.0
+    assert after.delays[0] - before.delays[0] == pytest.approx(6.0)
+
+
 def test_a_block_is_waited_for_and_state_is_loaded_first() -> None:
     block = replace(READ, block_rows=50)
     products = (Product("out", "read", 1.0),)

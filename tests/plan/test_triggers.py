@@ -13,6 +13,7 @@ from penstock.plan.triggers import (
     EveryProduct,
     Outlook,
     Situation,
+    Tuned,
     parse_trigger,
     tuned_seconds,
 )
@@ -78,10 +79,19 @@ def test_products_and_periods() -> None:
     assert EveryProduct().due(replace(STEADY, products=1)) == "a product was made"
     assert Every(10.0).due(STEADY) == ""
     assert Every(5.0).due(STEADY) == "5 s have passed"
+    assert Tuned().due(replace(STEADY, tuned_seconds=10.0)) == ""
+    due = Tuned().due(replace(STEADY, tuned_seconds=2.0))
+    assert due == "2 s have passed, the period tuned from history"
 
 
 @pytest.mark.parametrize(
-    ("text", "trigger"), [("conditional", Conditional()), ("product", EveryProduct()), ("1m", Every(60.0))]
+    ("text", "trigger"),
+    [
+        ("conditional", Conditional()),
+        ("product", EveryProduct()),
+        ("tuned", Tuned()),
+        ("1m", Every(60.0)),
+    ],
 )
 def test_triggers_are_read_from_text(text: str, trigger: object) -> None:
     assert parse_trigger(text) == trigger
@@ -91,7 +101,7 @@ def test_a_trigger_that_is_none_is_refused() -> None:
     with pytest.raises(PenstockError) as error:
         parse_trigger("sometimes")
     assert str(error.value) == (
-        "planning must be 'conditional', 'product' or a period such as '10s', got 'sometimes': "
+        "planning must be 'conditional', 'product', 'tuned' or a period such as '10s', got 'sometimes': "
         "nobody would know when to plan"
     )
 

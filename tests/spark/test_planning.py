@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import logging
+from collections.abc import Mapping
+from typing import Any
 
 import pytest
 from tests.spark.conftest import EngineFactory, SpoolFactory, eventually
@@ -11,16 +14,21 @@ from tests.spark.streams import AGGREGATES, Kept, Turns, Windows, from_spool, re
 from penstock import Engine, Pipeline, Spool
 from penstock.errors import PenstockError
 from penstock.plan.triggers import EveryProduct
+from penstock.scheduling.decisions import Hold
 
 pytestmark = pytest.mark.spark
 ROWS = readings(3000, seconds=60)
 
 
-def two_products(source: Spool, quick: Kept, slow: Kept) -> Pipeline:
+ONCE = {"function": lambda rows: rows.dropDuplicates(["id"]).select("id"), "stateful": True}
+
+
+def two_products(source: Spool, quick: Kept, slow: Kept, keep: Mapping[str, Any] | None = None) -> Pipeline:
     pipeline = Pipeline("p", fuse=False)
     read = pipeline.source("readings", from_spool(source)).operator("read", lambda rows: rows)
     read.operator("alert", lambda rows: rows.select("id")).sink("alerts", quick.sink, latency="500ms")
-    read.operator("keep", lambda rows: rows.select("id")).sink("kept", slow.sink, latency="30s")
+    settings = keep or {"function": lambda rows: rows.select("id")}
+    read.operator("keep", **settings).sink("kept", slow.sink, latency="30s")
     return pipeline
 
 
@@ -98,7 +106,7 @@ def test_windows_come_out_right_with_planned_batches(engine: EngineFactory, spoo
 def test_after_every_product_a_plan_is_made(engine: EngineFactory, spool: SpoolFactory) -> None:
     source, quick, slow = spool(), Kept(), Kept()
     runs: Engine = engine(policy="batchit", planning="product")
-    runs.submit(two_products(source, quick, slow))
+    runs.submit(two_products(source, quick, slow, keep=ONCE))
     planner = runs.planner
     assert planner is not None
     assert planner.trigger == EveryProduct()
@@ -106,8 +114,68 @@ def test_after_every_product_a_plan_is_made(engine: EngineFactory, spool: SpoolF
         source.append(table(ROWS[start : start + 30]))
         runs.drain()
     assert planner.made > 5
+    assert quick.column("id") == slow.column("id") == list(range(450))
+    # Its first turn took longer than the others by what it takes to load state, and only that of state does.
+    first, other = runs.profile("p.keep"), runs.profile("p.alert")
+    assert first is not None
+    assert other is not None
+    assert first.state_seconds > 0.0 == other.state_seconds
+
+
+def test_overload_is_told_and_what_memory_has_no_room_for_waits_in_the_spool(
+    engine: EngineFactory, spool: SpoolFactory, caplog: pytest.LogCaptureFixture
+) -> None:
+    source, kept, turns = spool(), Kept(), Turns()
+    pipeline = Pipeline("p")
+    keep = pipeline.source("readings", from_spool(source)).operator("keep", lambda rows: rows.select("id"))
+    keep.sink("kept", kept.sink, latency="30s")
+    runs: Engine = engine(policy="batchit", plan_rows=20)
+    running = runs.submit(pipeline)
+    planner = runs.planner
+    assert planner is not None
+    for start in range(0, 60, 10):
+        source.append(table(ROWS[start : start + 10]))
+        runs.drain()
+    eventually(lambda: planner.plan is not None)
+    runs.on_turn(turns)
+    more = 20_000
+    with caplog.at_level(logging.WARNING, "penstock"):
+        source.append(table([{**ROWS[0], "id": 60 + each} for each in range(more)]))
+        eventually(lambda: "no plan holds: " in caplog.text)
+        eventually(lambda: len(turns.of("p.keep")) > 10)
+    assert running.rows_waiting > more / 2
+    assert planner.plan is not None
+    assert not planner.plan.holds
+    assert sum(planner.plan.rows.values()) <= 20
+    assert max(record.rows_in for record in turns.of("p.keep")) <= 20
+    runs.reschedule(consumption="all")
+    runs.drain()
+    assert kept.column("id") == list(range(60 + more))
+
+
+def test_a_declared_block_is_waited_for_and_taken_whole(engine: EngineFactory, spool: SpoolFactory) -> None:
+    source, kept, turns = spool(), Kept(), Turns()
+    pipeline = Pipeline("p")
+    read = pipeline.source("readings", from_spool(source)).operator("read", lambda rows: rows.select("id"))
+    read.operator("pack", lambda rows: rows, block=15).sink("out", kept.sink, latency="1s")
+    runs: Engine = engine(policy="batchit")
+    runs.submit(pipeline)
+    runs.on_turn(turns)
+    source.append(table(ROWS[:10]))
+    eventually(lambda: any(each.until > each.at + 10.0 for each in holds(runs, "p.pack")))
+    source.append(table(ROWS[10:15]))
+    eventually(lambda: len(kept.rows) == 15)
+    assert [record.rows_in for record in turns.of("p.pack")] == [15]
+    source.append(table(ROWS[15:18]))
+    runs.drain()
+    assert [record.rows_in for record in turns.of("p.pack")] == [15, 3]
+    assert kept.column("id") == list(range(18))
+
+
+def holds(engine: Engine, stage: str) -> list[Hold]:
+    return [each for each in engine.decisions(stage) if isinstance(each, Hold)]
 
 
 def test_planning_that_is_none_is_refused(engine: EngineFactory) -> None:
-    with pytest.raises(PenstockError, match="planning must be 'conditional', 'product' or a period"):
+    with pytest.raises(PenstockError, match="planning must be 'conditional', 'product', 'tuned' or a period"):
         engine(policy="batchit", planning="never")

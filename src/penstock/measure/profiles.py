@@ -23,6 +23,7 @@ _KEPT = (
     "rows_seconds",
     "rows_in",
     "rows_out",
+    "state_seconds",
 )
 
 
@@ -48,6 +49,8 @@ class StageProfile:
     """Of a turn, at the sizes they had."""
     most_rows: int = 0
     """Of a turn; one long past counts less."""
+    state_seconds: float = 0.0
+    """sigma: by how much the first turn after a start was longer, as state is loaded; 0 without state."""
 
     @property
     def trusted(self) -> bool:
@@ -66,12 +69,16 @@ class Profiler:
     as it runs. The first turn is cold (Spark compiles
     it), so it counts only until there is another; a turn that took over `OUTLIER` times what was
     expected counts as that, so that one pause of the machine does not spoil the profile, while
-    a stage that has become slower is still learned within some turns. Not safe for threads.
+    a stage that has become slower is still learned within some turns. Of the first turn after a start, what
+    goes beyond the profile is the time to load state; the first turns of another run are cold again, and
+    change nothing that is trusted. Not safe for threads.
     """
 
     OUTLIER = 4.0
     TRUSTED_TURNS = 5
     WARMING_TURNS = 2
+    COLD_TURNS = 2
+    """Of another run, what is passed over."""
     USUAL_FIXED_SECONDS = 0.1
     PRIOR_WEIGHT = 0.2
 
@@ -84,6 +91,9 @@ class Profiler:
         self._turns = 0
         self._most_rows = 0.0
         self._least = inf
+        self._cold = 0
+        self._first: tuple[float, float] | None = None
+        self._state_seconds = 0.0
         self._clear()
 
     def _clear(self) -> None:
@@ -91,12 +101,32 @@ class Profiler:
         self._weight = self._rows = self._rows_squared = 0.0
         self._seconds = self._rows_seconds = self._rows_in = self._rows_out = 0.0
 
-    def learn(self, record: TurnRecord, rows_out: int | None = None) -> None:
-        """Takes a turn in; `rows_out` where the record does not know how many rows left."""
+    def learn(self, record: TurnRecord, rows_out: int | None = None, *, loads_state: bool = False) -> None:
+        """Takes a turn in; `rows_out` where the record does not know how many rows left.
+
+        `loads_state`: it was the first after a start of a stage with state.
+        """
+        if loads_state:
+            self._first = _rounded(record), record.turn_seconds
+        trusted = self._turns >= self.TRUSTED_TURNS
+        if not (trusted and (loads_state or self._cold > 0)):
+            self._take(record, rows_out)
+        self._cold = max(self._cold - 1, 0)
+        if self._first is not None and self._turns >= self.TRUSTED_TURNS:
+            self._learn_state(*self._first)
+            self._first = None
+
+    def _learn_state(self, rows: float, seconds: float) -> None:
+        if self._rows < TOO_LITTLE or self._seconds < TOO_LITTLE:
+            return
+        fixed, per_row = self._costs()
+        excess = max(seconds - fixed - per_row * rows, 0.0)
+        self._state_seconds = (self._state_seconds + excess) / 2 if self._state_seconds else excess
+
+    def _take(self, record: TurnRecord, rows_out: int | None) -> None:
         if self._turns == 1 and self._rows > 0 and record.rows_in > 0:
             self._clear()
-        # On several slots a turn takes as long as the slot that has most rows.
-        rows = -(-record.rows_in // record.slots) * record.slots
+        rows = _rounded(record)
         seconds = record.turn_seconds
         if self._turns >= self.TRUSTED_TURNS and self._rows > TOO_LITTLE and self._seconds > TOO_LITTLE:
             # The most that C(n) can say: what turns take on average, in proportion where this one is larger.
@@ -131,12 +161,13 @@ class Profiler:
     def from_json(cls, stored: Mapping[str, float]) -> Profiler:
         """One that goes on where another stopped."""
         made = cls()
-        # Files from before they were counted apart have no rows_in.
-        known = {"rows_in": stored["rows"], **stored}
+        # Files from before they were counted apart have no rows_in, older ones no state.
+        known = {"rows_in": stored["rows"], "state_seconds": 0.0, **stored}
         for name in _KEPT:
             setattr(made, f"_{name}", known[name])
         made._turns = int(stored["turns"])
         made._least = stored["least"] if stored["least"] >= 0.0 else inf
+        made._cold = cls.COLD_TURNS
         return made
 
     @property
@@ -154,6 +185,7 @@ class Profiler:
             turns=self._turns,
             mean_seconds=self._seconds / self._weight,
             most_rows=round(self._most_rows),
+            state_seconds=self._state_seconds,
         )
 
     def _costs(self) -> tuple[float, float]:
@@ -176,3 +208,8 @@ class Profiler:
         if fixed < 0.0:
             return 0.0, self._rows_seconds / self._rows_squared
         return fixed, per_row
+
+
+def _rounded(record: TurnRecord) -> int:
+    """Its rows, rounded up: on several slots a turn takes as long as the slot that has most of them."""
+    return -(-record.rows_in // record.slots) * record.slots

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import permutations
-from math import floor
+from math import ceil, floor
 
 from penstock.plan.delays import DelayModel, Estimate
 from penstock.plan.workflow import Pool, Workflow
@@ -59,7 +59,7 @@ class BatchPlan:
 
 def plan_batches(workflow: Workflow, pool: Pool, *, gamma: float = GAMMA) -> BatchPlan:
     """The batch sizes with the least delay for the tightest product, or with the least violation."""
-    search = _Search(DelayModel(workflow, pool))
+    search = Search(DelayModel(workflow, pool))
     search.expand()
     search.reduce(gamma)
     search.settle()
@@ -68,7 +68,7 @@ def plan_batches(workflow: Workflow, pool: Pool, *, gamma: float = GAMMA) -> Bat
 
 
 @dataclass
-class _Search:
+class Search:
     """The best batches so far, in the order of the stages."""
 
     model: DelayModel
@@ -86,15 +86,23 @@ class _Search:
             share *= STEP
 
     def _batches_of(self, share: float) -> list[int]:
-        """Each stage with that share of its tightest target's input: all products are equally late."""
+        """Each stage with that share of its tightest target's input: all products are equally late.
+
+        What is more than the memory holds is cut, from all of them alike.
+        """
         workflow = self.model.workflow
-        return [
+        batches = [
             _within(share * min(target, NO_TARGET_SECONDS) * rate, stage.most_rows)
             for stage, target, rate in zip(workflow.stages, workflow.urgency, workflow.rates, strict=True)
         ]
+        held = min(self.model.pool.most_rows / sum(batches), 1.0) if batches else 1.0
+        return batches if held == 1.0 else [max(1, floor(held * rows)) for rows in batches]
 
     def reduce(self, gamma: float) -> None:
-        """Algorithm 2: batches upstream of late products shrink, those that gather longest first."""
+        """Algorithm 2: batches upstream of late products shrink, those that gather longest first.
+
+        A step that breaks 6b or 6c is refused; where they are broken already, one that breaks them more.
+        """
         batches = list(self.batches)
         estimate = self._estimate(batches)
         left = True
@@ -107,7 +115,7 @@ class _Search:
                     continue
                 trial = [*batches[:place], smaller, *batches[place + 1 :]]
                 reduced = self._estimate(trial)
-                if self.model.fits(reduced) or not self.model.fits(estimate):
+                if self._violation(reduced) <= self._violation(estimate):
                     batches, estimate, left = trial, reduced, True
                     self._keep(batches, estimate)
                     if not self.model.late(estimate):
@@ -203,17 +211,21 @@ class _Search:
             return one.ratio < other.ratio
         return one.busy_slots < other.busy_slots - 1e-9
 
-    def _excess(self, estimate: Estimate) -> int:
-        """By how many hundredths 6b or 6c is violated: below one, only the delay counts."""
+    def _excess(self, estimate: Estimate) -> tuple[int, int]:
+        """By how many hundredths 6c and 6b are violated: below one, only the delay counts."""
+        memory, throughput = self._violation(estimate)
+        return ceil(100.0 * memory), ceil(100.0 * throughput)
+
+    def _violation(self, estimate: Estimate) -> tuple[float, float]:
+        """How far beyond 6c and 6b, as shares of the limits.
+
+        Memory comes first: rows that the slots have no time for are late, those it has no room for are lost.
+        """
         if self.model.fits(estimate):
-            return 0
+            return 0.0, 0.0
         pool = self.model.pool
-        most = max(
-            estimate.busy_slots / pool.usable,
-            estimate.busiest / (1.0 - pool.reserve),
-            estimate.rows / pool.most_rows,
-        )
-        return 1 + floor(100.0 * (most - 1.0))
+        busy = max(estimate.busy_slots / pool.usable, estimate.busiest / (1.0 - pool.reserve))
+        return max(estimate.rows / pool.most_rows - 1.0, 0.0), max(busy - 1.0, 0.0)
 
     def plan(self) -> BatchPlan:
         assert self.best is not None

@@ -46,7 +46,9 @@ class DelayModel:
         self.rates = workflow.rates
         self._above = [tuple(workflow.places[name] for name in stage.above) for stage in workflow.stages]
         self._targets = [(workflow.places[each.stage], each.target_seconds) for each in workflow.products]
-        self._costs = [(stage.turn_seconds(0), stage.row_seconds) for stage in workflow.stages]
+        self._costs = [(stage.fixed_seconds, stage.row_seconds) for stage in workflow.stages]
+        self._loading = [stage.loading_seconds for stage in workflow.stages]
+        self._loads = any(self._loading)
         self._slots = [min(stage.slots, pool.slots) for stage in workflow.stages]
         self._blocks = [stage.block_rows for stage in workflow.stages]
         order = sorted(range(len(workflow.stages)), key=lambda place: workflow.urgency[place])
@@ -74,11 +76,15 @@ class DelayModel:
         turns = [fixed + per_row * rows for (fixed, per_row), rows in zip(self._costs, batches, strict=True)]
         shares = [rate * turn / rows for rate, turn, rows in zip(self.rates, turns, batches, strict=True)]
         busy = [share * slots for share, slots in zip(shares, self._slots, strict=True)]
-        waits = self._schedule_delays(turns, shares, busy)
+        # One turn has it, so that it delays what waits for that turn, and is no part of 6b.
+        longer = (
+            [turn + load for turn, load in zip(turns, self._loading, strict=True)] if self._loads else turns
+        )
+        waits = self._schedule_delays(longer, shares, busy)
         total: list[float] = []
         periods: list[float] = []
-        for rate, rows, wait, turn, above, block in zip(
-            self.rates, batches, waits, turns, self._above, self._blocks, strict=True
+        for rate, rows, wait, turn, load, above, block in zip(
+            self.rates, batches, waits, turns, self._loading, self._above, self._blocks, strict=True
         ):
             before = lump = 0.0
             for place in above:
@@ -93,7 +99,8 @@ class DelayModel:
                 continue
             # Its own batch gathers on top of what comes at once from above.
             gathered = max((rows - 1) / rate, lump)
-            total.append(before + gathered - lump + wait + (max(turn, block / rate) if block else turn))
+            processing = (max(turn, block / rate) if block else turn) + load
+            total.append(before + gathered - lump + wait + processing)
             periods.append(gathered)
         delays = tuple([total[place] for place, _ in self._targets])
         ratios = [delay / target for delay, (_, target) in zip(delays, self._targets, strict=True)]

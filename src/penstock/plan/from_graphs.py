@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from math import inf
 
@@ -26,12 +26,13 @@ def workflow_of(
     loops: bool = False,
     all_sinks: bool = False,
     slots: Mapping[str, int] | None = None,
+    starting: Collection[str] = (),
 ) -> Workflow:
     """What is known of these pipelines, as a plan needs it; stages that had few turns yet are left out.
 
     `rates` are rows per second that come to a stage. With `loops`, rows that come round count too, where
     rates are of sources only; with `all_sinks`, those without a target are products that may take for ever.
-    `slots` are those of stages that have others than were declared.
+    `slots` are those of stages that have others than were declared; those `starting` load their state next.
     """
     in_force = slots or {}
     stages: list[PlanStage] = []
@@ -52,9 +53,18 @@ def workflow_of(
             # Rows from outside are those that a stage reads from a source, or from one not known yet.
             outside = 0.0 if fed else rates.get(stage.name, 0.0)
             made = _plan_stage(stage, known[stage.name], fed, back if loops else {}, outside)
-            stages.append(replace(made, slots=in_force.get(stage.name, made.slots)))
+            slots_now = in_force.get(stage.name, made.slots)
+            stages.append(replace(made, slots=slots_now, starts=stage.name in starting))
             products += _products(stage, all_sinks)
     return Workflow(tuple(stages), tuple(products))
+
+
+def first_stages(graphs: Iterable[StageGraph]) -> frozenset[str]:
+    """Those that read no other stage: all rows from outside come to them."""
+    names: set[str] = set()
+    for graph in graphs:
+        names.update(name for name, above in _readers(graph, loops=False).items() if not above)
+    return frozenset(names)
 
 
 def _readers(graph: StageGraph, *, loops: bool) -> dict[str, list[str]]:
@@ -83,6 +93,7 @@ def _plan_stage(
         slots=stage.parallelism,
         most_rows=max(BEYOND_SEEN * profile.most_rows, LEAST_KNOWN),
         block_rows=stage.block_rows,
+        state_seconds=profile.state_seconds,
     )
 
 

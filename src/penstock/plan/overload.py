@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from math import inf
 
 from penstock.plan.batches import BatchPlan, plan_batches
 from penstock.plan.workflow import Pool, Workflow
@@ -24,6 +25,8 @@ class Shortage:
     """The least slots with which all of it would hold; None where no number helps."""
     delays: Mapping[str, float]
     """For each late product, the seconds it will take."""
+    rows: int | None = None
+    """The least limit on rows in all batches (6c) with which all of it would hold; None where none helps."""
 
     def told(self) -> str:
         """The sentence for whoever runs it."""
@@ -34,8 +37,9 @@ class Shortage:
         )
         late = ", ".join(f"{name} within {seconds:.2g} s" for name, seconds in self.delays.items())
         needs = f"{self.slots} slots" if self.slots is not None else ""
+        memory = f"memory for {self.rows:,} rows in all batches (plan_rows)" if self.rows is not None else ""
         targets = f"targets such as {late}" if late else ""
-        help_ = " or ".join(each for each in (needs, targets) if each)
+        help_ = " or ".join(each for each in (needs, memory, targets) if each)
         return f"no plan holds: {held}" + (f"; needed: {help_}" if help_ else "")
 
 
@@ -44,7 +48,8 @@ def shortage_of(workflow: Workflow, pool: Pool, plan: BatchPlan) -> Shortage:
     share = _held_share(workflow, pool)
     outside = sum(stage.rows_per_second for stage in workflow.stages)
     late = {name: plan.delays[name] for name in plan.late}
-    return Shortage(share, share * outside, _enough_slots(workflow, pool), late)
+    slots, rows = _enough_slots(workflow, pool), _enough_rows(workflow, pool)
+    return Shortage(share, share * outside, slots, late, rows)
 
 
 def _held_share(workflow: Workflow, pool: Pool) -> float:
@@ -56,6 +61,23 @@ def _held_share(workflow: Workflow, pool: Pool) -> float:
         else:
             high = middle
     return low
+
+
+def _enough_rows(workflow: Workflow, pool: Pool) -> int | None:
+    """The least limit on rows that helps, within a hundredth; None where there is no limit, or none helps."""
+    if pool.most_rows == inf:
+        return None
+    unlimited = plan_batches(workflow, replace(pool, most_rows=inf))
+    if not unlimited.holds:
+        return None
+    low, high = pool.most_rows, sum(unlimited.rows.values())
+    while high - low > max(1, high // 100):
+        middle = int(low + high) // 2
+        if plan_batches(workflow, replace(pool, most_rows=middle)).holds:
+            high = middle
+        else:
+            low = middle
+    return high
 
 
 def _enough_slots(workflow: Workflow, pool: Pool) -> int | None:

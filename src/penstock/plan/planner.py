@@ -9,12 +9,13 @@ from dataclasses import dataclass, field, replace
 from math import inf
 
 from penstock.measure.rates import Rate, RateMeter
+from penstock.plan.arrival_history import DAY_SECONDS, FIRST_TUNING_SECONDS, ArrivalHistory
 from penstock.plan.batches import BatchPlan, plan_batches
 from penstock.plan.changes import PlanChange
 from penstock.plan.delays import DelayModel
-from penstock.plan.from_graphs import Costs, workflow_of
+from penstock.plan.from_graphs import Costs, first_stages, workflow_of
 from penstock.plan.overload import shortage_of
-from penstock.plan.triggers import Outlook, Situation, Trigger
+from penstock.plan.triggers import PERIODS, Outlook, Situation, Trigger, Tuned, tuned_seconds
 from penstock.plan.workflow import RESERVE, PlanError, Pool, Workflow
 from penstock.stages.stage import StageGraph
 
@@ -44,6 +45,8 @@ class PlanLook:
     slots: int
     slots_in_force: Mapping[str, int] = field(default_factory=dict)
     """Of stages that have others than were declared."""
+    starting: frozenset[str] = frozenset()
+    """Stages with state that had no turn since they started, or since it was divided."""
 
 
 class BatchPlanner:
@@ -57,6 +60,10 @@ class BatchPlanner:
         self.trigger = trigger
         self.changes: deque[PlanChange] = deque(maxlen=KEPT_PLANS)
         self.made = 0
+        self.history = ArrivalHistory()
+        self.tuned_seconds = PERIODS[0]
+        """The period that the history asked for when it was last looked at; only a tuned trigger looks."""
+        self._tune_at = -inf
         self._reserve = reserve
         self._most_rows = inf if most_rows is None else most_rows
         self._meters: dict[str, RateMeter] = {}
@@ -80,7 +87,9 @@ class BatchPlanner:
         """Measures, and plans where that is due; the change, if there is one."""
         self._measure(seen)
         rates = {name: max(rate.quick, rate.steady) for name, rate in self._rates.items()}
-        workflow = workflow_of(seen.graphs, seen.costs, rates, slots=seen.slots_in_force)
+        workflow = workflow_of(
+            seen.graphs, seen.costs, rates, slots=seen.slots_in_force, starting=seen.starting
+        )
         if not workflow.stages:
             return None
         pool = Pool(seen.slots, self._reserve, self._most_rows)
@@ -103,9 +112,19 @@ class BatchPlanner:
         for name, offered in seen.offered.items():
             meter = self._meters.setdefault(name, RateMeter(0.0, offered.since))
             self._rates[name] = meter.look(offered.rows, seen.now)
+        first = first_stages(seen.graphs)
+        self.history.look(seen.now, {name: each.rows for name, each in seen.offered.items() if name in first})
+        self._tune(seen.now)
         for name in self._meters.keys() - seen.offered.keys():
             del self._meters[name]
             self._rates.pop(name, None)
+
+    def _tune(self, now: float) -> None:
+        """Daily; while less than a day is known, whenever twice as much is."""
+        if now < self._tune_at or not isinstance(self.trigger, Tuned):
+            return
+        self.tuned_seconds = tuned_seconds(self.history.counts)
+        self._tune_at = now + min(max(len(self.history), FIRST_TUNING_SECONDS), DAY_SECONDS)
 
     def _reason(self, now: float, workflow: Workflow, pool: Pool) -> str:
         rates = {stage.name: stage.rows_per_second for stage in workflow.stages if stage.rows_per_second > 0}
@@ -121,6 +140,7 @@ class BatchPlanner:
             self._planned,
             _outlook(self._in_force, workflow, pool),
             self._products,
+            self.tuned_seconds,
         )
         return self.trigger.due(situation)
 
@@ -128,7 +148,13 @@ class BatchPlanner:
         if plan.holds or now - self._short_at < SHORTAGE_SECONDS:
             return ""
         self._short_at = now
-        return shortage_of(workflow, pool, plan).told()
+        settled = workflow.settled
+        if settled is workflow:
+            return shortage_of(workflow, pool, plan).told()
+        later = plan_batches(settled, pool)
+        if later.holds:
+            return f"while state is loaded no plan holds: {', '.join(plan.late)} will be late once"
+        return shortage_of(settled, pool, later).told()
 
 
 def _outlook(plan: BatchPlan, workflow: Workflow, pool: Pool) -> Outlook:

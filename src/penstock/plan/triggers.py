@@ -48,6 +48,8 @@ class Situation:
     """Of the same batches and rates, by the costs as they are known now."""
     products: int = 0
     """Turns that brought something to a sink since the plan was made."""
+    tuned_seconds: float = PERIODS[0]
+    """The period that the history of arrivals asks for."""
 
 
 class Trigger(Protocol):
@@ -114,8 +116,18 @@ class Every:
         return f"{self.seconds:g} s have passed" if passed >= self.seconds - 1e-6 else ""
 
 
+@dataclass(frozen=True, slots=True)
+class Tuned:
+    """On a period that follows from how rows came over the last day (`tuned_seconds`)."""
+
+    def due(self, situation: Situation) -> str:
+        seconds = situation.tuned_seconds
+        passed = Every(seconds).due(situation)
+        return f"{passed}, the period tuned from history" if passed else ""
+
+
 def parse_trigger(text: str) -> Trigger:
-    """Reads `conditional`, `product`, or a period such as `10s`.
+    """Reads `conditional`, `product`, `tuned`, or a period such as `10s`.
 
     >>> parse_trigger("10s")
     Every(seconds=10.0)
@@ -124,11 +136,13 @@ def parse_trigger(text: str) -> Trigger:
         return Conditional()
     if text == "product":
         return EveryProduct()
+    if text == "tuned":
+        return Tuned()
     try:
         return Every(parse_positive(text, "the period of planning", "no plan would ever be made"))
     except PenstockError as error:
         raise PenstockError(
-            f"planning must be 'conditional', 'product' or a period such as '10s', got {text!r}: "
+            f"planning must be 'conditional', 'product', 'tuned' or a period such as '10s', got {text!r}: "
             "nobody would know when to plan"
         ) from error
 

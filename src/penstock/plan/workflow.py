@@ -42,9 +42,10 @@ class PlanStage:
     starts: bool = False
     """t_in: the next turn is the first after a start, or after state was loaded anew."""
 
-    def turn_seconds(self, rows: float) -> float:
-        """w_p(b), without what a block waits for."""
-        return self.fixed_seconds + self.row_seconds * rows + (self.state_seconds if self.starts else 0.0)
+    @property
+    def loading_seconds(self) -> float:
+        """sigma_j t_in: what the next turn takes on top of its batch."""
+        return self.state_seconds if self.starts else 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +138,13 @@ class Workflow:
                 above = self.places[name]
                 tightest[above] = min(tightest[above], tightest[place])
         return tuple(tightest)
+
+    @property
+    def settled(self) -> Workflow:
+        """The same once all state is loaded; itself where that is so."""
+        if not any(stage.loading_seconds for stage in self.stages):
+            return self
+        return replace(self, stages=tuple(replace(stage, starts=False) for stage in self.stages))
 
     def scaled(self, factor: float) -> Workflow:
         """The same with `factor` times the rows."""

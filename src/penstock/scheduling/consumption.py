@@ -56,16 +56,18 @@ class AtMost:
 class Planned:
     """Takes a batch as planned, or what there is of it; all that waits where no plan is known.
 
-    Of a backlog it takes more, up to as many rows as double the turn: a plan for mean rates would let
-    a burst wait for many turns that are mostly fixed cost.
+    Where it `stretches`, it takes more of a backlog, up to as many rows as double the turn: a plan for
+    mean rates would let a burst wait for many turns that are mostly fixed cost. A block is never cut.
     """
+
+    stretches: bool = True
 
     def rows(self, stage: StageView) -> int:
         if stage.planned_rows is None:
             return stage.rows_waiting
-        stretches = stage.row_seconds > 0 and not stage.exact
+        stretches = self.stretches and stage.row_seconds > 0 and not stage.exact
         doubling = int(stage.slots * stage.fixed_seconds / stage.row_seconds) if stretches else 0
-        return min(stage.rows_waiting, max(stage.planned_rows, doubling))
+        return min(stage.rows_waiting, max(stage.planned_rows, doubling, stage.block_rows))
 
 
 def parse_consumption(text: str) -> Consumption:

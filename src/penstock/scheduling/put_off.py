@@ -6,7 +6,7 @@ from penstock.scheduling.laxity import pays_early
 from penstock.scheduling.policies import BatchIt, ContextPolicy, Policy
 from penstock.scheduling.stage_view import StageView
 
-NOT_PUT_OFF, IN_IDLE_SLOTS, UNTIL_IT_PAYS = range(3)
+NOT_PUT_OFF, IN_IDLE_SLOTS, UNTIL_IT_PAYS, UNTIL_COMPLETE = range(4)
 AMPLE_SECONDS = 20.0
 """A stage that need not start before then has much time."""
 
@@ -14,7 +14,8 @@ AMPLE_SECONDS = 20.0
 def put_off(policy: Policy, view: StageView, now: float) -> int:
     """How far a stage is put off.
 
-    By a plan: behind the full batches, and with a block that is not complete until it has waited a little.
+    By a plan: behind the full batches; with a window that is not complete until it has waited a little, and
+    with a block that is not until it is, or until patience ends.
     By contexts, work for a window that is not complete yet goes behind all other; where a turn for the few
     rows there are would be mostly fixed cost, such work waits a little for more, and so does a stage with
     a target that leaves it much time.
@@ -22,6 +23,8 @@ def put_off(policy: Policy, view: StageView, now: float) -> int:
     if isinstance(policy, BatchIt):
         if view.full:
             return NOT_PUT_OFF
+        if view.short_of_block:
+            return UNTIL_COMPLETE
         return UNTIL_IT_PAYS if view.blocked else IN_IDLE_SLOTS
     if view.context is None or not isinstance(policy, ContextPolicy):
         return NOT_PUT_OFF

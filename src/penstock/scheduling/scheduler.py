@@ -8,9 +8,10 @@ from math import inf
 from types import MappingProxyType
 
 from penstock.errors import PenstockError
-from penstock.scheduling.consumption import All, Consumption
+from penstock.scheduling.consumption import All, Consumption, Planned
 from penstock.scheduling.decisions import Choice, Decision, Grant, Hold, count
 from penstock.scheduling.laxity import (
+    BEYOND_SEEN,
     BEYOND_SEEN_ALONE,
     LATER_SECONDS,
     SAFETY,
@@ -24,7 +25,7 @@ from penstock.scheduling.laxity import (
     turn_seconds,
 )
 from penstock.scheduling.policies import BatchIt, ContextPolicy, Policy
-from penstock.scheduling.put_off import UNTIL_IT_PAYS, put_off
+from penstock.scheduling.put_off import UNTIL_COMPLETE, UNTIL_IT_PAYS, put_off
 from penstock.scheduling.stage_view import StageView
 from penstock.scheduling.waiting import Place, WaitingStages
 
@@ -72,7 +73,7 @@ class Scheduler:
         grain_seconds: float = inf,
     ) -> None:
         self._policy = policy
-        self._consumption = consumption
+        self._consumption = _suited(consumption, policy)
         self._patience = patience_seconds
         self._grain = grain_seconds
         self._slots = _checked_slots(slots)
@@ -81,6 +82,8 @@ class Scheduler:
         self._expected_starts: dict[str, float] = {}
         self._kept_free: dict[str, float] = {}  # turns that were cut, and when they must end
         self.cuts = CutCount()
+        self.draining = False
+        """No more rows come: a block that is not complete runs once nothing else does."""
         self._used = 0
         self._now = -inf
         self._running: dict[str, int] = {}
@@ -161,8 +164,7 @@ class Scheduler:
         view = must or self._waiting.first
         if view is None:
             return Hold("no stage waits", now)
-        later = view.ready_since + min(put_off_seconds(view), self._patience)
-        if must is None and now < later and put_off(self._policy, view, now) == UNTIL_IT_PAYS:
+        if must is None and now < (later := self._put_off_until(view, now)):
             reason = "what it waits for is not complete, and a turn for so few rows now would be for nothing"
             return Hold(reason, now, view.name, until=later)
         if self._slots == 0:
@@ -180,6 +182,16 @@ class Scheduler:
             reason = f"its turn would not end before {cut.urgent} must start: a slot stays free for that"
             return Hold(reason, now, view.name, until=cut.end_by)
         return self._granted(view, cut, needed, starved is not None)
+
+    def _put_off_until(self, view: StageView, now: float) -> float:
+        """Until when a turn for what there is would be for nothing; `now` where it would not be."""
+        how = put_off(self._policy, view, now)
+        if how == UNTIL_IT_PAYS:
+            return view.ready_since + min(put_off_seconds(view), self._patience)
+        if how != UNTIL_COMPLETE or (self.draining and not self._running):
+            return now
+        oldest = self._waiting.oldest or view
+        return min(view.ready_since, oldest.ready_since) + self._patience
 
     def _granted(self, view: StageView, cut: Cut, needed: int, starved: bool) -> Grant:
         now, free = self._now, self.free_slots
@@ -204,9 +216,11 @@ class Scheduler:
         if not view.rows_waiting:
             return 0
         rows = self._wanted(view)
-        if self._known <= {view.name}:
-            return cut_to_grain(view, rows, grain_alone(view, self._grain), BEYOND_SEEN_ALONE)
-        return cut_to_grain(view, rows, self._grain)
+        alone = self._known <= {view.name}
+        grain = grain_alone(view, self._grain) if alone else self._grain
+        cut = cut_to_grain(view, rows, grain, BEYOND_SEEN_ALONE if alone else BEYOND_SEEN)
+        # Part of a block makes nothing, however short its turn is.
+        return max(cut, min(rows, view.block_rows))
 
     def _sized(self, view: StageView, now: float, needed: int) -> Cut:
         """The rows of a turn: what consumption wants, cut to the grain and for whoever must start soon."""
@@ -269,8 +283,7 @@ class Scheduler:
         if policy is not None:
             self._waiting.reorder(lambda view: self._place(policy, view))
             self._policy = policy
-        if consumption is not None:
-            self._consumption = consumption
+        self._consumption = _suited(consumption or self._consumption, self._policy)
 
     def _enqueue(self, view: StageView) -> None:
         turn_end = self._turn_ends.get(view.name, -inf)
@@ -297,8 +310,17 @@ class Scheduler:
 
     def _due(self, now: float) -> StageView | None:
         """Under a plan, the stage that must start soonest, if that is now: its batch need not be full."""
-        view = self._waiting.soonest if isinstance(self._policy, BatchIt) else None
-        return view if view is not None and start_of(view).by <= now and not view.blocked else None
+        view = self._soonest if isinstance(self._policy, BatchIt) else None
+        return view if view is not None and start_of(view).by <= now else None
+
+    @property
+    def _soonest(self) -> StageView | None:
+        """The stage that must start soonest, of those that could."""
+        view = self._waiting.soonest
+        if view is None or not view.blocked:
+            return view
+        ready = (each for each in self._waiting.starting_before(inf) if not each.blocked)
+        return min(ready, key=lambda each: each.start_deadline, default=None)
 
     def _keeps_last_slot(self, view: StageView, needed: int) -> bool:
         """Under a plan: a turn for part of a batch, which nothing interrupts, leaves a slot to others."""
@@ -308,8 +330,15 @@ class Scheduler:
 
     def _next_due(self, now: float) -> float:
         """When the first of the waiting stages must start."""
-        view = self._waiting.soonest
+        view = self._soonest
         return inf if view is None else max(start_of(view).by, now + 0.001)
+
+
+def _suited(consumption: Consumption, policy: Policy) -> Consumption:
+    """Planned turns are stretched by batchit alone: under any other policy they are cut, never longer."""
+    if not isinstance(consumption, Planned):
+        return consumption
+    return replace(consumption, stretches=isinstance(policy, BatchIt))
 
 
 def _checked_slots(slots: int) -> int:

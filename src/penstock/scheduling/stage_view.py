@@ -90,7 +90,12 @@ class StageView:
         return self.flush or (self.fullness >= 1.0 and self.rows_waiting >= self.block_rows)
 
     @property
+    def short_of_block(self) -> bool:
+        """Whether fewer rows wait than its operator makes anything of."""
+        return self.rows_waiting < self.block_rows and not self.flush
+
+    @property
     def blocked(self) -> bool:
         """Whether the rows that wait make nothing yet: their block, or window, is not complete."""
-        deferred = self.context is not None and self.context.deferred
-        return not self.flush and (deferred or self.rows_waiting < self.block_rows)
+        deferred = self.context is not None and self.context.deferred and not self.flush
+        return deferred or self.short_of_block

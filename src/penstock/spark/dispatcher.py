@@ -123,6 +123,13 @@ class Dispatcher:
                     self._look_at(stage)
             self._grant_all()
 
+    def drain(self, draining: bool) -> None:
+        """Whether no more rows come, so that blocks that are not complete need not wait for any."""
+        with self._scheduling():
+            if self._scheduler.draining != draining:
+                self._scheduler.draining = draining
+                self._grant_all()
+
     def add(self, stage: Schedulable) -> None:
         with self._lock:
             self._stages[stage.name] = stage

@@ -70,8 +70,9 @@ class Engine(EngineReports):
 
     With consumption "planned", which goes with policy batchit, a turn takes a batch, its size planned from
     measured costs, rates and targets. `planning` says when anew: "conditional" (rates or costs have left the
-    range the plan was made for), "product" (after every result) or a period such as "10s". A plan leaves the
-    share `plan_reserve` of the slots free, and has at most `plan_rows` rows in all batches together.
+    range the plan was made for), "product" (after every result), a period such as "10s", or "tuned" (on one
+    that follows from how rows came over the last day). A plan leaves the share `plan_reserve` of the slots
+    free, and has at most `plan_rows` rows in all batches together.
 
     `state_store` is for state that is new: "heap" is quicker for little of it; only with "rocksdb" can the
     slots of a stage with state be changed. Without it the session's setting counts (by the preset, heap).
@@ -241,8 +242,15 @@ class Engine(EngineReports):
         self._around.changes.tell("state", name, "cancelled", "forgotten" if forget else "asked for")
 
     def drain(self, timeout_seconds: float = 60.0) -> None:
-        """Returns when nothing waits and no turn runs; a replay must end by itself for that."""
-        if not wait_for(self._idle, timeout_seconds):
+        """Returns when nothing waits and no turn runs; a replay must end by itself for that.
+
+        A block that is not complete runs as it is, once nothing else has anything to do.
+        """
+        try:
+            drained = wait_for(self._idle, timeout_seconds)
+        finally:
+            self._dispatcher.drain(False)
+        if not drained:
             waiting = {name: running.rows_waiting for name, running in self._pipelines.items()}
             raise PenstockError(
                 f"pipelines must be idle within {timeout_seconds:g} s, but rows wait: {waiting}"
@@ -252,6 +260,7 @@ class Engine(EngineReports):
         for running in self._pipelines.values():
             if running.state == "failed":
                 raise running.error or PenstockError(f"pipeline {running.name!r} failed")
+        self._dispatcher.drain(all(feeder.done for running in self._all for feeder in running.feeders))
         return all(running.idle for running in self._all)
 
     def reschedule(self, *, policy: str | Policy | None = None, consumption: str | None = None) -> None:

@@ -310,6 +310,7 @@ class HeldStage(StageBase):
             raise PenstockError(f"the state of stage {self.name!r} could not be divided: {error}") from error
         finally:
             self._query = self._new_query()
+            self.loads_state = True
 
     def stop(self) -> None:
         with self._life:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from penstock.measure.turns import TurnRecord
 from penstock.plan.changes import PlanChange
+from penstock.spark.kept_arrivals import KeptArrivals
 from penstock.spark.kept_lines import KeptLines
 from penstock.spark.minutes import Minutes
 from penstock.spark.planning import Planner
@@ -50,7 +51,9 @@ class Housekeeping:
         self._sinks = SinkSpans(KeptLines(around.folder, "sinks"), now)
         self._minutes = Minutes(KeptLines(around.folder, "minutes"), self._slots, now)
         self._promises = PromiseWatch(self._slots, around.profiles, now)
+        self._arrivals = KeptArrivals(around.folder)
         if planner is not None:
+            self._arrivals.restore(planner.history, now)
             around.listeners.append(self._turn_ended)
         self._dispatcher.at(now, self._keep_house)
 
@@ -112,6 +115,8 @@ class Housekeeping:
             self._minutes.look(self._dispatcher.clock(), books, last=last)
             self._sinks.look(self._dispatcher.clock(), self._pipelines(), last=last or self._ended)
             self._turns.keep()
+            if self._planner is not None:
+                self._arrivals.keep(self._planner.history, self._dispatcher.clock(), last=last)
             self._around.profiles.keep(after_turns=1 if last else KEEP_AFTER_TURNS)
         except OSError as error:
             log.warning("decisions and figures could not be kept: %s", error)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -23,3 +24,15 @@ class KeptLines:
             self._path.replace(self._older)
         with self._path.open("a") as file:
             file.writelines(json.dumps(line) + "\n" for line in lines)
+
+    def read(self) -> Iterator[dict[str, Any]]:
+        """All lines that are kept, oldest first; one that a crash cut short is passed over."""
+        for path in (self._older, self._path):
+            if not path.exists():
+                continue
+            with path.open(errors="replace") as lines:
+                for line in lines:
+                    with contextlib.suppress(ValueError):
+                        read = json.loads(line)
+                        if isinstance(read, dict):
+                            yield read

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 
 from penstock.measure.turns import TurnRecord
 from penstock.plan import BatchPlan
+from penstock.plan.arrival_history import ArrivalHistory
 from penstock.plan.changes import PlanChange
 from penstock.plan.planner import BatchPlanner, Offered, PlanLook
 from penstock.plan.triggers import EveryProduct, Trigger
@@ -36,6 +37,7 @@ class Planner:
         self.planning_seconds = 0.0
         """Time spent so far: looking and planning."""
         self._batches = BatchPlanner(trigger, reserve, most_rows)
+        self._exact = most_rows is not None
         self._profiles = profiles
         self._dispatcher = dispatcher
         self._lock = threading.Lock()
@@ -53,6 +55,11 @@ class Planner:
     def changes(self) -> deque[PlanChange]:
         """The last plans that were put in force."""
         return self._batches.changes
+
+    @property
+    def history(self) -> ArrivalHistory:
+        """How rows came, second by second."""
+        return self._batches.history
 
     @property
     def made(self) -> int:
@@ -80,7 +87,8 @@ class Planner:
             change = self._look(now, tuple(pipelines))
             self.planning_seconds += time.perf_counter() - began
         if change is not None:
-            self._dispatcher.put_in_force(change.rows)
+            # A limit on rows would be none if a backlog stretched turns beyond it.
+            self._dispatcher.put_in_force(change.rows, exact=self._exact)
             log.info("planned: %s", change.reason)
             if change.shortage:
                 log.warning("%s", change.shortage)
@@ -93,5 +101,6 @@ class Planner:
         offered = {stage.name: Offered(stage.books.rows_offered, stage.books.started_at) for stage in stages}
         graphs = tuple(each.graph for each in pipelines if each.stages)
         slots = {stage.name: stage.slots for stage in stages}
+        starting = frozenset(stage.name for stage in stages if stage.loads_state)
         pool = self._dispatcher.slots
-        return self._batches.look(PlanLook(now, graphs, self._profiles.of, offered, pool, slots))
+        return self._batches.look(PlanLook(now, graphs, self._profiles.of, offered, pool, slots, starting))

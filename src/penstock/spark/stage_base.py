@@ -92,6 +92,8 @@ class StageBase:
         self.paused = False
         self.changing = False
         """While its slots change, it gets no turn."""
+        self.loads_state = kind == "held"
+        """Until the end of its first turn after a start, or after its state was divided."""
         self.slots = place.slots
         """In force; those of its place are what it was started with."""
         self.above: tuple[StageBase, ...] = ()
@@ -209,7 +211,8 @@ class StageBase:
         # A function that takes the whole DataFrame does not tell how many rows it wrote: its input counts.
         uncounted = isinstance(self.destination.end, FrameEnd)
         rows = outcome.rows_in if uncounted else outcome.rows_out
-        self.place.profiles.learn(record, rows)
+        loads_state, self.loads_state = self.loads_state, False
+        self.place.profiles.learn(record, rows, loads_state=loads_state)
         reply = self.line.reply(self.place.profiles.of(self.name))
         for stage in self.above:
             stage.line.replied(self.name, reply)

@@ -17,6 +17,7 @@ def cut(pipeline: Pipeline) -> StageGraph:
 
     Chains fuse. A queue stands behind a source Spark does not read itself, at a loop, at `queue()`, where
     several read one stream, at `fuse=False`, where parallelism changes, behind an operator with dead letters,
+    before one with a block,
     between two operators with state, and where a union or join has a native source beside another input.
     An operator that is called at every turn ends its stage, which has neither state nor a native source;
     nor has that of a sink that may be away. A source read by turns goes with these, and not with state.
@@ -151,7 +152,8 @@ class _Cutter:
         other = self.nodes[above]
         if not isinstance(other, Operator) or other.kind == "from_topic":
             return True
-        if other.turn_schema is not None:
+        if other.turn_schema is not None or node.block:
+            # The rows of a block are counted in the queue before it.
             return False
         if node.topic is not None:
             return True

@@ -14,4 +14,5 @@ if TYPE_CHECKING:
 def test_a_change_holds_about_when_it_is_promised_to(spark: SparkSession) -> None:
     seconds = policy_change_seconds(spark, trials=3, refresh=0.2)
     # The refresh, and the turn that was under way, on however slow a machine.
-    assert 0.0 <= seconds < 0.2 + 3.0
+    assert len(seconds) == 3
+    assert 0.0 <= min(seconds) <= max(seconds) < 0.2 + 3.0

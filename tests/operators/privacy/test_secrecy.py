@@ -5,7 +5,8 @@ from __future__ import annotations
 import io
 import logging
 import pickle
-from contextlib import redirect_stdout
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -146,6 +147,54 @@ def test_pythons_logs_have_no_key_also_at_their_most_talkative(
     rows.collect()
     assert "KeyPlace" in caplog.text
     assert found(caplog.text) == []
+
+
+@contextmanager
+def talkative_jvm(spark: SparkSession, file: Path) -> Iterator[None]:
+    """All that the JVM logs, down to DEBUG and with all plans, goes to the file and nowhere else."""
+    log4j = jvm(spark).org.apache.logging.log4j
+    context = log4j.LogManager.getContext(False)
+    root = context.getConfiguration().getRootLogger()
+    level, usual = root.getLevel(), [root.getAppenders().get(name) for name in root.getAppenders()]
+    writer = jvm(spark).java.io.FileWriter(str(file))
+    layout = log4j.core.layout.PatternLayout.newBuilder().withPattern("%c %m%n%ex{full}").build()
+    told = log4j.core.appender.WriterAppender.createAppender(layout, None, writer, "told", False, False)
+    told.start()
+    for each in usual:
+        root.removeAppender(each.getName())
+    root.addAppender(told, None, None)
+    root.setLevel(log4j.Level.DEBUG)
+    context.updateLoggers()
+    spark.conf.set("spark.sql.planChangeLog.level", "DEBUG")
+    try:
+        yield
+    finally:
+        spark.conf.unset("spark.sql.planChangeLog.level")
+        root.removeAppender("told")
+        for each in usual:
+            root.addAppender(each, None, None)
+        root.setLevel(level)
+        context.updateLoggers()
+        told.stop()
+
+
+def test_the_logs_of_the_jvm_have_no_key_also_at_their_most_talkative(
+    spark: SparkSession, keys: Keys, tmp_path: Path
+) -> None:
+    file = tmp_path / "jvm.log"
+    with talkative_jvm(spark, file):
+        rows = spark.createDataFrame([(mac,) for mac in MACS], "mac STRING")
+        for operator in operators(keys):
+            rows = operator(rows)
+        rows.collect()
+        # What fails in a task is logged with all that Spark knows of it.
+        failing = spark.range(3).selectExpr("CAST(raise_error('no such mac') AS STRING) AS mac")
+        with pytest.raises(Exception, match="no such mac"):
+            encrypt("mac", keys)(failing).collect()
+    told = file.read_text()
+    assert "encrypt(" in told
+    assert "no such mac" in told
+    assert found(told) == []
 
 
 def test_operators_neither_show_nor_pickle_a_key(keys: Keys) -> None:

@@ -72,6 +72,12 @@ def test_moves_are_between_buildings_and_not_within_one() -> None:
     ]
 
 
+def test_flow_has_all_windows_that_somebody_was_seen_in() -> None:
+    rows = [row("p", "a1", 0), row("p", "b1", 2), row("q", "b1", 6), row("r", "a1", 11)]
+    found = Checked(rows, all_day("p", "q"), PLACES).flow(timedelta(seconds=5), 1)
+    assert found == {NINE: {"b": 1}, NINE + timedelta(seconds=5): {}}
+
+
 def test_occupancy_counts_different_subjects_of_a_window() -> None:
     rows = [row("p", "a1", 0), row("p", "a2", 1), row("q", "a1", 9.9), row("q", "a1", 10), row("q", "b1", 11)]
     found = Checked(rows, all_day("p", "q"), PLACES).occupancy(timedelta(seconds=10))

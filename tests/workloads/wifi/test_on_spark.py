@@ -192,7 +192,7 @@ def check_occupancy(site: Site, k: int = 4) -> None:
 
 
 def flow_errors(site: Site) -> list[int]:
-    """What each released count is off by; every building is released in every window with a move."""
+    """What each released count is off by; every building is released in every window with a row."""
     expected = CHECKED.flow(timedelta(seconds=5), 2)
     rows = site.windows("flow")
     assert all(row["reason"] is None for row in rows)
@@ -202,11 +202,19 @@ def flow_errors(site: Site) -> list[int]:
 
 @pytest.mark.spark
 @pytest.mark.slow
-@pytest.mark.parametrize(("fused", "most", "drain_every"), [(False, 200, 2), (True, 120, 4)])
+@pytest.mark.parametrize(
+    ("policy", "fused", "most", "drain_every"), [("longest-queue", False, 200, 2), ("batchit", True, 120, 4)]
+)
 def test_every_product_is_that_of_the_plain_computation(
-    spark: SparkSession, engine: EngineFactory, site: Site, fused: bool, most: int, drain_every: int
+    spark: SparkSession,
+    engine: EngineFactory,
+    site: Site,
+    policy: str,
+    fused: bool,
+    most: int,
+    drain_every: int,
 ) -> None:
-    runs = engine(policy="longest-queue")
+    runs = engine(policy=policy)
     runs.submit(site.pipeline(fused=fused, rules=rules()))
     for number, rows in enumerate(cuts(ROWS, most, seed=most)):
         site.source.append(rows)
@@ -214,6 +222,7 @@ def test_every_product_is_that_of_the_plain_computation(
             runs.drain(120)
     runs.drain(120)
     close_windows(site, runs)
+    assert (runs.planner is not None and runs.planner.made > 0) == (policy == "batchit")
     assert sum(report.late_rows for report in runs.stages()) == 0
     runs.stop()
     check_rows(spark, site)

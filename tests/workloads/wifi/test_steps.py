@@ -69,6 +69,25 @@ def test_moves_pass_over_rows_without_a_building_and_tell_where_from(spark: Spar
     assert found == [("p", 3.0, "a", "b"), ("p", 5.0, "b", "a")]
 
 
+@pytest.mark.spark
+def test_with_all_others_kept_a_row_tells_nothing_of_who_did_not_move(spark: SparkSession) -> None:
+    rows = frame(
+        spark, ("p", "a", 1.0), ("p", None, 2.0), ("p", "b", 3.0), ("q", "a", 2.5)
+    ).withColumnRenamed("ap", "building")
+    made = moves(keep_others=True)(rows)
+    assert made.columns == [*moves()(rows).columns]
+    found = sorted(
+        (seconds(row["at"]), row["subject"], row["origin"], row["building"])
+        for row in made.toArrow().to_pylist()
+    )
+    assert found == [
+        (1.0, None, None, None),
+        (2.0, None, None, None),
+        (2.5, None, None, None),
+        (3.0, "p", "a", "b"),
+    ]
+
+
 def test_a_time_since_that_warns_nobody_is_refused() -> None:
     with pytest.raises(PenstockError) as error:
         contacts(set(), within="0s")

@@ -61,10 +61,7 @@ def expected_of(arrivals: Sequence[Arrival], policies: Sequence[Policy], rules: 
         "occupancy": checked.occupancy(sizes["occupancy"]),
     }
     # Event time goes on with rows that come to the window, not with those that were filtered out before.
-    closing = {
-        "flow": [at for at, _, _ in checked.moves()],
-        "occupancy": [row["at"] for row in checked.shared("occupancy")],
-    }
+    closing = {name: [row["at"] for row in checked.shared(name)] for name in WINDOW_PRODUCTS}
     windows = {
         name: _complete(
             [start + sizes[name] for start in starts[name]], [(at, arrived[at]) for at in closing[name]]

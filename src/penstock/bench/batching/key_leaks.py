@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import os
 import secrets
 import tempfile
 from collections.abc import Iterator
@@ -19,23 +20,45 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 ROWS = 500
+VARIABLE = "PENSTOCK_BENCH_KEY"
 
 
 def key_leaks(session: SparkSession) -> int:
-    """How many files and plans hold a key, in any spelling, after a pipeline with and without state ran."""
+    """How many files and plans hold a key, in any spelling, after a pipeline with and without state ran.
+
+    With keys of a file, of a variable and of a function, one after the other.
+    """
+    return sum(_leaks(session, key, keys) for key, keys in _kinds())
+
+
+def _kinds() -> Iterator[tuple[bytes, Keys]]:
+    """A key of each kind; its place is gone when the next is asked for."""
+    key = secrets.token_bytes(32)
+    with tempfile.TemporaryDirectory(prefix="penstock-ring-") as secret:
+        ring = Path(secret) / "ring"
+        ring.touch(0o600)
+        ring.write_text(base64.b64encode(key).decode())
+        yield key, Keys.from_file(ring)
+    key = secrets.token_bytes(32)
+    os.environ[VARIABLE] = base64.b64encode(key).decode()
+    try:
+        yield key, Keys.from_env(VARIABLE)
+    finally:
+        del os.environ[VARIABLE]
+    key = secrets.token_bytes(32)
+    text = base64.b64encode(key).decode()
+    yield key, Keys.from_callable(lambda: text)
+
+
+def _leaks(session: SparkSession, key: bytes, keys: Keys) -> int:
     from penstock.spark.engine import Engine
 
-    key = secrets.token_bytes(32)
     with tempfile.TemporaryDirectory(prefix="penstock-keys-") as scratch:
         folder = Path(scratch)
-        ring = folder / "ring"
-        ring.write_text(base64.b64encode(key).decode())
-        ring.chmod(0o600)
-        pipeline = _pipeline(Keys.from_file(ring), folder / "out")
         with Engine(session, state=folder / "state", slots=2) as engine:
-            engine.submit(pipeline)
+            engine.submit(_pipeline(keys, folder / "out"))
             engine.drain()
-        texts = [*_files(folder, ring), *_plans(session, Keys.from_file(ring))]
+        texts = [*_files(folder), *_plans(session, keys)]
     return sum(holds_key(text, key) for text in texts)
 
 
@@ -68,9 +91,9 @@ def _pipeline(keys: Keys, out: Path) -> Pipeline:
     return pipeline
 
 
-def _files(folder: Path, ring: Path) -> Iterator[bytes]:
+def _files(folder: Path) -> Iterator[bytes]:
     for path in folder.rglob("*"):
-        if path.is_file() and path != ring:
+        if path.is_file():
             yield path.read_bytes()
 
 

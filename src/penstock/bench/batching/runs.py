@@ -13,6 +13,8 @@ from penstock.bench.workers import Worker
 MODULE = "penstock.bench.batching.worker"
 IN_TIME, NEARLY = 0.999, 0.99
 HEAT_RATE = 100.0
+LONGEST_QUEUE = ("10", "50", "200", "500", "5000", "all")
+"""N of at most N rows, of which the best counts."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +42,7 @@ EDGEWISE = tuple(
         policy="longest-queue",
         consumption=rule,
     )
-    for n, rule in (("50", "at-most-50"), ("500", "at-most-500"), ("5000", "at-most-5000"), ("all", "all"))
+    for n, rule in ((n, n if n == "all" else f"at-most-{n}") for n in LONGEST_QUEUE)
 )
 MICRO = tuple(
     Side(f"micro-{seconds}", f"plain Spark, every {seconds} s", True, {"trigger": f"{seconds} seconds"})

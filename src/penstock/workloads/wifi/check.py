@@ -63,14 +63,17 @@ class Checked:
         return found
 
     def flow(self, size: timedelta, buildings_each: int) -> dict[datetime, dict[str, int]]:
-        """Subjects that came into each building, by the window's start, before noise.
+        """Subjects that came into each building, by the start of each window that somebody was seen in.
 
+        Before noise.
         Each counts once in a building, and in those it came to most often, the first by name among equals.
         """
         came: dict[tuple[datetime, str], Counter[str]] = defaultdict(Counter)
         for at, (_, building), subject in self.moves():
             came[floor_time(at, size), subject][building] += 1
-        found: dict[datetime, dict[str, int]] = defaultdict(lambda: defaultdict(int))
+        found: dict[datetime, Counter[str]] = {
+            floor_time(row["at"], size): Counter() for row in self.shared("flow")
+        }
         for (start, _), times in came.items():
             for building in sorted(times, key=lambda name: (-times[name], name))[:buildings_each]:
                 found[start][building] += 1

@@ -121,7 +121,8 @@ def _flow(rows: Stream, sharing: _Sharing) -> Stream:
     """How many subjects came into each building from another, with noise: window, building, value, reason."""
     rules = sharing.rules
     located = sharing.located(sharing.permitted(rows, "flow"), "flow")
-    moved = located.operator("flow_moves", moves("building"), stateful=True)
+    # A window is released if any row comes to it: were it movers' rows only, that would tell of a move.
+    moved = located.operator("flow_moves", moves("building", keep_others=True), stateful=True)
     counts = private_counts(
         sharing.budget,
         product="flow",

@@ -53,10 +53,12 @@ def _marked(rows: DataFrame, subjects: Collection[str]) -> DataFrame:
     return rows.withColumn("exposed", called(session, lookup, "STRING", F.col("subject")).isNotNull())
 
 
-def moves(column: str = "building", *, into: str = "origin") -> Transform:
+def moves(column: str = "building", *, into: str = "origin", keep_others: bool = False) -> Transform:
     """A row for each time a subject turns up in another building than before, with that one as `into`.
 
-    With state by subject: the building. A row without a building changes nothing and leaves nothing.
+    With state by subject: the building. A row without a building changes nothing and leaves nothing. With
+    `keep_others` every other row leaves too, without subject and building: so that nobody moved can then
+    not be told from there being no row.
     """
     from pyspark.sql import functions as F
 
@@ -67,10 +69,17 @@ def moves(column: str = "building", *, into: str = "origin") -> Transform:
     def has_moved(state: Fields, row: Fields) -> Column:
         return state.before != row[column]
 
+    def of_movers(state: Fields, row: Fields) -> dict[str, Column]:
+        told = {into: state.before, "subject": row.subject, column: row[column]}
+        return {name: F.when(has_moved(state, row), value) for name, value in told.items()}
+
     def apply(rows: DataFrame) -> DataFrame:
         nowhere = F.lit(None).cast("string")
-        moved = Recurrence(
-            {"here": nowhere, "before": nowhere}, step, lambda state, row: {into: state.before}, has_moved
+        start = {"here": nowhere, "before": nowhere}
+        moved = (
+            Recurrence(start, step, of_movers)
+            if keep_others
+            else Recurrence(start, step, lambda state, row: {into: state.before}, has_moved)
         )
         return scan(rows, moved, by="subject", order=ORDER)
 
