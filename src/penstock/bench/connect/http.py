@@ -50,7 +50,7 @@ def measure(settings: BenchSettings, result: BenchResult, drivers: Drivers) -> N
     made = tempfile.TemporaryDirectory(prefix="penstock-connect-", ignore_cleanup_errors=True)
     with made as folder:
         ordeal = Ordeal("http", str(free_port()), Path(folder), settings.say)
-        put_losses(result, "http", Path(folder), _sent(ordeal, drivers))
+        put_losses(result, "http", Path(folder), sent_over_blows(ordeal, drivers))
     result.setup["http"] = {
         "requests": size.requests,
         "rows_of_a_request": size.rows,
@@ -59,7 +59,7 @@ def measure(settings: BenchSettings, result: BenchResult, drivers: Drivers) -> N
     }
 
 
-def _sent(ordeal: Ordeal, drivers: Drivers) -> int:
+def sent_over_blows(ordeal: Ordeal, drivers: Drivers) -> int:
     """The driver is killed while senders send; they repeat what was not answered. The rows they sent."""
     senders = Senders(int(ordeal.at), lambda request: body(request, ORDEAL_ROWS))
     [first] = drivers.take()
@@ -140,8 +140,8 @@ class Senders:
     def _send_all(self) -> None:
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
         while (number := self._take()) is not None:
-            body = self.body_of(number)
-            while not self._send(connection, number, body):
+            content = self.body_of(number)
+            while not self._send(connection, number, content):
                 connection.close()
                 time.sleep(0.05)
         connection.close()
@@ -153,10 +153,10 @@ class Senders:
             self.taken += 1
             return self.taken - 1
 
-    def _send(self, connection: http.client.HTTPConnection, number: int, body: bytes) -> bool:
+    def _send(self, connection: http.client.HTTPConnection, number: int, content: bytes) -> bool:
         with suppress(OSError, http.client.HTTPException):
             headers = {"Content-Type": "application/x-ndjson", "Idempotency-Key": f"bench-{number}"}
-            connection.request("POST", "/", body, headers)
+            connection.request("POST", "/", content, headers)
             reply = connection.getresponse()
             reply.read()
             return reply.status == 200

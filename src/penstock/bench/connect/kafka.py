@@ -55,7 +55,7 @@ def measure(settings: BenchSettings, result: BenchResult, drivers: Drivers) -> N
             driver.ask(do="fill", servers=broker.servers, topic="full", first=place * half, rows=half)
         cap = _throughput(settings, result, Sides(broker.servers, ours, plain, size.rows), size)
         ordeal = Ordeal("kafka", broker.servers, Path(folder), settings.say)
-        put_losses(result, "kafka", Path(folder), _sent(ordeal, broker, (ours, plain), size.lot))
+        put_losses(result, "kafka", Path(folder), sent_over_blows(ordeal, broker, (ours, plain), size.lot))
         drivers.give_back(plain)
     result.setup["kafka"] = {
         "rows": size.rows,
@@ -115,7 +115,7 @@ def _throughput(settings: BenchSettings, result: BenchResult, sides: Sides, size
     return best
 
 
-def _sent(ordeal: Ordeal, broker: KafkaBroker, drivers: tuple[Worker, Worker], lot: int) -> int:
+def sent_over_blows(ordeal: Ordeal, broker: KafkaBroker, drivers: tuple[Worker, Worker], lot: int) -> int:
     """While records keep coming the broker restarts, then the driver is killed. The records sent.
 
     The second driver feeds, and goes on where the first was killed.

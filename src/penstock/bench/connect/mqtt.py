@@ -59,12 +59,12 @@ def measure(settings: BenchSettings, result: BenchResult, drivers: Drivers) -> N
         folder = Path(stack.enter_context(made))
         broker = stack.enter_context(Mosquitto())
         ordeal = Ordeal("mqtt", str(broker.port), folder, settings.say)
-        sent = _sent(ordeal, drivers, broker)
+        sent = sent_over_blows(ordeal, drivers, broker)
         put_losses(result, "mqtt", folder, sent, exactly_once=False)
     result.setup["mqtt"] = {"rows": size.rows, "rounds": size.rounds, "blows": ordeal.blows}
 
 
-def _sent(ordeal: Ordeal, drivers: Drivers, broker: Mosquitto) -> int:
+def sent_over_blows(ordeal: Ordeal, drivers: Drivers, broker: Mosquitto) -> int:
     """While messages keep coming the broker restarts, then the driver is killed. The messages sent."""
     [first] = drivers.take()
     ordeal.live(first)
