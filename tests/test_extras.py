@@ -1,4 +1,4 @@
-"""Connectors are optional: each has an extra, and a missing package is told with the command that brings it."""
+"""Connectors are optional: a missing package is told with the command that brings it."""
 
 from __future__ import annotations
 

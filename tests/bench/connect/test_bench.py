@@ -32,7 +32,12 @@ def test_all_parts_are_measured_or_those_asked_for(tmp_path: Path, monkeypatch: 
     both = bench.run(settings(tmp_path)).figures
     assert list(both) == ["one_lost", "one_doubled", "two_lost", "two_doubled", "lost", "doubled"]
     assert both["lost"] == 2
-    assert list(bench.run(settings(tmp_path, "two")).figures) == ["two_lost", "two_doubled", "lost", "doubled"]
+    assert list(bench.run(settings(tmp_path, "two")).figures) == [
+        "two_lost",
+        "two_doubled",
+        "lost",
+        "doubled",
+    ]
 
 
 def test_doubles_of_mqtt_stand_by_themselves_and_its_losses_do_not() -> None:

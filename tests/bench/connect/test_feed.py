@@ -28,5 +28,5 @@ def test_what_kept_it_from_sending_is_told_at_the_end() -> None:
     def send(first: int) -> int:
         raise OSError("no way through")
 
-    with pytest.raises(OSError, match="^no way through$"):
+    with pytest.raises(OSError, match=r"^no way through$"):
         Feed(send).end()

@@ -1,4 +1,4 @@
-"""The driver is killed in the middle of a turn over Kafka, and another goes on: the spool holds all rows once."""
+"""The driver is killed in a turn over Kafka, and another goes on: the spool holds all rows once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Partitions that are uneven and become more while they are read: no group shares them out, the stage does."""
+"""Partitions that are uneven and become more while they are read: no group shares them out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Drivers for the connectors: processes with a Spark session, handed from part to part until they are killed."""
+"""Drivers for the connectors: processes with a Spark session, handed on until they are killed."""
 
 from __future__ import annotations
 
@@ -19,14 +19,21 @@ class Drivers:
         self._folder = tempfile.TemporaryDirectory(prefix="penstock-connect-", ignore_cleanup_errors=True)
         self._all: list[Worker] = []
         self._free: list[Worker] = []
+        self._starting: list[Worker] = []
+
+    def begin(self, count: int = 1) -> None:
+        """So many drivers will be taken: those that are not there begin to start, together."""
+        missing = count - len(self._free) - len(self._starting)
+        self._starting += [self._start() for _ in range(missing)]
 
     def take(self, count: int = 1) -> list[Worker]:
-        """So many drivers that nobody else has; those that must be started start together."""
-        taken, self._free = self._free[:count], self._free[count:]
-        started = [self._start() for _ in range(count - len(taken))]
-        for each in started:
+        """So many drivers that nobody else has, when they are ready."""
+        self.begin(count)
+        for each in self._starting:
             each.ready()
-        return [*taken, *started]
+        everyone, self._starting = [*self._free, *self._starting], []
+        taken, self._free = everyone[:count], everyone[count:]
+        return taken
 
     def _start(self) -> Worker:
         folder = Path(self._folder.name, f"driver-{len(self._all)}")

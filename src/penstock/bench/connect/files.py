@@ -19,6 +19,8 @@ from penstock.bench.workers import Worker
 from penstock.errors import PenstockError
 
 ROWS_PER_S = 50_000
+ORDEAL_SECONDS = 0.5
+"""Between two files of the ordeal: another driver takes a while to start, and must catch up."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +48,7 @@ def measure(settings: BenchSettings, result: BenchResult, drivers: Drivers) -> N
         rates = [_rate(settings, first, arrivals, size.files) for _ in range(size.rounds + 1)]
         # The first round is the code's warming up.
         result.put("files_rows_per_s", summary(rates[1:]), at_least(ROWS_PER_S))
-        feed = Feed(arrivals.appear, size.rows / ROWS_PER_S, arrivals.files)
+        feed = Feed(arrivals.appear, ORDEAL_SECONDS, arrivals.files)
         sent = ordeal.killed_once(first, drivers, lambda: feed.end() * size.rows)
         put_losses(result, "files", Path(folder), sent)
     result.setup["files"] = {

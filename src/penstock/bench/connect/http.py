@@ -128,7 +128,9 @@ class Senders:
         for thread in self._threads:
             thread.join(LIMIT_SECONDS)
         if any(thread.is_alive() for thread in self._threads):
-            raise PenstockError(f"{self.taken} requests must be answered in {LIMIT_SECONDS:g} s, some were not")
+            raise PenstockError(
+                f"{self.taken} requests must be answered in {LIMIT_SECONDS:g} s, some were not"
+            )
         return self.taken
 
     def end(self) -> int:

@@ -1,4 +1,4 @@
-"""Pipelines that are struck: from a connector into a spool, with a state that another process goes on with."""
+"""Pipelines that are struck: from a connector into a spool, with a state that outlives the process."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ ROWS_PER_S = 50_000
 LIMIT_SECONDS = 300.0
 # mosquitto_pub numbers its messages with 16 bits, and loses some where more are under way.
 LOT = 40_000
-ORDEAL_LOT = 2_000
+ORDEAL_LOT, ORDEAL_ROWS_PER_S = 500, 10_000
 AGAIN_SECONDS = 0.1
 
 
@@ -68,7 +68,7 @@ def sent_over_blows(ordeal: Ordeal, drivers: Drivers, broker: Mosquitto) -> int:
     """While messages keep coming the broker restarts, then the driver is killed. The messages sent."""
     [first] = drivers.take()
     ordeal.live(first)
-    feed = Feed(lambda number: publish(broker, number, ORDEAL_LOT), ORDEAL_LOT / ROWS_PER_S)
+    feed = Feed(lambda number: publish(broker, number, ORDEAL_LOT), ORDEAL_LOT / ORDEAL_ROWS_PER_S)
     ordeal.restart(first, broker.restart)
     return ordeal.killed_once(first, drivers, feed.end)
 
