@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from penstock.bench.connect import bench, http
+from penstock.bench.connect import bench
 from penstock.bench.connect.drivers import Drivers
 from penstock.bench.result import BenchResult, BenchSettings
 from penstock.bench.stats import single
@@ -58,17 +58,3 @@ def test_every_part_is_a_file_beside_it() -> None:
     for name, module in bench.PARTS.items():
         assert module == f"penstock.bench.connect.{name}"
         assert Path(bench.__file__).with_name(f"{name}.py").is_file()
-
-
-@pytest.mark.spark
-@pytest.mark.slow
-def test_http_loses_and_doubles_nothing_over_a_kill_in_a_turn(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(http, "QUICK", http.Size(5, 100, 1))
-    result = bench.run(settings(tmp_path, "http"))
-    assert result.figures["http_rows_per_s"] > 0
-    assert (result.figures["lost"], result.figures["doubled"]) == (0, 0)
-    blow = result.setup["http"]["blows"]["driver killed"]
-    assert blow["rows_in_spool"] > 0
-    assert blow["in_turn"] == ["http.ids"]

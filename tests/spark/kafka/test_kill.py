@@ -20,7 +20,8 @@ from penstock.workloads.kafka_broker import KafkaBroker
 def test_a_restarted_broker_and_a_killed_driver_cost_no_record_and_double_none(
     broker: KafkaBroker, tmp_path: Path
 ) -> None:
-    ordeal, result = Ordeal("kafka", broker.servers, tmp_path, lambda text: None), BenchResult("connect")
+    ordeal = Ordeal("kafka", broker.servers, tmp_path, lambda text: None, rows=2000)
+    result = BenchResult("connect")
     with Drivers() as drivers:
         first, second = drivers.take(2)
         sent = sent_over_blows(ordeal, broker, (first, second), lot=1000)

@@ -33,7 +33,7 @@ class Size:
 
 
 FULL = Size(100, 10_000, 5)
-QUICK = Size(20, 10_000, 2)
+QUICK = Size(20, 10_000, 1)
 
 
 def measure(settings: BenchSettings, result: BenchResult, drivers: Drivers) -> None:

@@ -39,13 +39,13 @@ class Size:
 
 
 FULL = Size(1000, 1000, 5)
-QUICK = Size(200, 1000, 2)
+QUICK = Size(200, 1000, 1)
 
 
 def measure(settings: BenchSettings, result: BenchResult, drivers: Drivers) -> None:
     """`http_rows_per_s`, `http_lost` and `http_doubled`: exactly once by their keys."""
     size = QUICK if settings.quick else FULL
-    rates = [_rate(settings, size, number) for number in range(size.rounds)]
+    rates = [rate(settings.say, size, number) for number in range(size.rounds)]
     result.put("http_rows_per_s", summary(rates), at_least(ROWS_PER_S))
     made = tempfile.TemporaryDirectory(prefix="penstock-connect-", ignore_cleanup_errors=True)
     with made as folder:
@@ -74,9 +74,9 @@ def body(request: int, rows: int) -> bytes:
     return "".join(f'{{"id": {id}, "sensor": "s{id % 100}", "celsius": 20.5}}\n' for id in ids).encode()
 
 
-def _rate(settings: BenchSettings, size: Size, number: int) -> float:
+def rate(say: Callable[[str], None], size: Size, number: int) -> float:
     """Rows by the second, from the first request on until the last is answered."""
-    settings.say(f"round {number + 1}: {size.requests:,} requests of {size.rows:,} rows")
+    say(f"round {number + 1}: {size.requests:,} requests of {size.rows:,} rows")
     bodies = [body(request, size.rows) for request in range(size.requests)]
     with tempfile.TemporaryDirectory() as folder:
         with _receiver(Path(folder)) as port:

@@ -84,14 +84,17 @@ class Lives:
         self._rows_at_blow = self._spool.rows
         return "alive"
 
-    def busy(self) -> dict[str, Any]:
-        """Answers in the middle of a turn, after rows have come since the last time: strike now."""
+    def busy(self, rows: int) -> dict[str, Any]:
+        """Answers in the middle of a turn, after so many rows have come since the last time: strike now."""
         engine, spool = self._parts()
         works = wait_for(
-            lambda: spool.rows > self._rows_at_blow and bool(engine.in_line), BUSY_SECONDS, 0.001
+            lambda: spool.rows >= self._rows_at_blow + rows and bool(engine.in_line), BUSY_SECONDS, 0.001
         )
         if not works:
-            raise PenstockError(f"a driver must be at work to be struck, but was idle for {BUSY_SECONDS:g} s")
+            raise PenstockError(
+                f"a driver must bring {rows} rows and be in a turn to be struck, "
+                f"but brought {spool.rows - self._rows_at_blow} in {BUSY_SECONDS:g} s"
+            )
         self._rows_at_blow = spool.rows
         return {"rows_in_spool": self._rows_at_blow, "in_turn": sorted(engine.in_line)}
 
@@ -110,11 +113,16 @@ class Lives:
 
     def rest(self) -> str:
         """Ends when nothing waits; whoever opens the spool sees what came."""
-        engine, spool = self._parts()
+        engine, _ = self._parts()
         engine.drain(DRAIN_SECONDS)
+        self.end()
+        return "at rest"
+
+    def end(self) -> None:
+        """Ends after the turns that run; what waits is for another life."""
+        engine, spool = self._parts()
         engine.stop()
         spool.close()
-        return "at rest"
 
     def _parts(self) -> tuple[Engine, Spool]:
         assert self._engine is not None

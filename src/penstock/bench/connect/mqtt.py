@@ -41,7 +41,7 @@ class Size:
 
 
 FULL = Size(400_000, 5)
-QUICK = Size(80_000, 2)
+QUICK = Size(80_000, 1)
 
 
 def measure(settings: BenchSettings, result: BenchResult, drivers: Drivers) -> None:

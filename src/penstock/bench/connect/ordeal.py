@@ -22,6 +22,8 @@ class Ordeal:
     at: str
     folder: Path
     say: Callable[[str], None]
+    rows: int = 10_000
+    """How many rows come at least between two blows."""
     blows: dict[str, Any] = field(default_factory=dict)
 
     def live(self, driver: Worker) -> None:
@@ -29,20 +31,20 @@ class Ordeal:
 
     def restart(self, driver: Worker, restart: Callable[[], None]) -> None:
         """Whoever the driver gets its rows from goes away and comes back while a turn runs."""
-        self.blows["broker restarted"] = driver.ask(do="busy")
+        self.blows["broker restarted"] = driver.ask(do="busy", rows=self.rows)
         self.say("the broker restarts")
         restart()
 
     def kill(self, driver: Worker) -> None:
         """SIGKILL while a turn runs."""
-        self.blows["driver killed"] = driver.ask(do="busy")
+        self.blows["driver killed"] = driver.ask(do="busy", rows=self.rows)
         driver.close()
         self.say("the driver is killed")
 
     def go_on(self, driver: Worker, end_feed: Callable[[], int]) -> int:
         """Another driver takes over while rows still come, and brings all of them; how many were sent."""
         self.live(driver)
-        self.blows["feed ended"] = driver.ask(do="busy")
+        self.blows["feed ended"] = driver.ask(do="busy", rows=self.rows)
         sent = end_feed()
         driver.ask(do="complete", rows=sent)
         driver.ask(do="rest")
