@@ -10,6 +10,7 @@ from collections.abc import Callable
 import numpy as np
 import pyarrow as pa
 
+from penstock.extras import require
 from penstock.ingest.mqtt_link import Batch, SubscriberLink
 from penstock.ingest.mqtt_session import KeptSession
 from penstock.pipeline.mqtt_source import Mqtt
@@ -32,6 +33,7 @@ class MqttFeeder:
     """
 
     def __init__(self, spec: Mqtt, spool: Spool, clock: Callable[[], float] = time.time):
+        require("paho", "paho-mqtt", "mqtt", "sources.Mqtt")
         self._spec = spec
         self._spool = spool
         self._clock = clock

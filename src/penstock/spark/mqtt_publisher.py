@@ -12,6 +12,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
 from penstock.errors import PenstockError
+from penstock.extras import require
 from penstock.ingest.mqtt_security import secure
 from penstock.pipeline.sinks import Mqtt
 
@@ -84,7 +85,7 @@ class Publisher:
         self._name = name
         # The broker ends an older connection of the same client: two runs of a pipeline must not share one.
         client_id = spec.client_id or f"penstock-{name}-{uuid.uuid4().hex[:8]}"
-        self._new_link = partial(link or MqttLink, spec, client_id)
+        self._new_link = partial(link or mqtt_link(), spec, client_id)
         self.changed = changed
         self._link: Link | None = None
         self._told = False
@@ -228,6 +229,12 @@ class Acknowledgements:
             elif time.monotonic() - since > SILENCE_SECONDS:
                 give_up()
                 raise BrokerAway(self._spec, f"was silent for {SILENCE_SECONDS:g} s")
+
+
+def mqtt_link() -> type[MqttLink]:
+    """The link for a publisher; says what to do where paho is missing."""
+    require("paho", "paho-mqtt", "mqtt", "sinks.Mqtt")
+    return MqttLink
 
 
 class MqttLink:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import importlib.util
 import logging
 import threading
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-from penstock.errors import PenstockError
+from penstock.extras import require
 from penstock.ingest.mqtt_security import tls_context
 from penstock.pipeline.rabbitmq_sink import RabbitMq
 from penstock.spark.mqtt_publisher import CONNECT_SECONDS, UNACKNOWLEDGED, Acknowledgements
@@ -21,10 +20,7 @@ PERSISTENT = 2
 
 def rabbit_link() -> type[RabbitLink]:
     """The link for a publisher; says what to do where pika is missing."""
-    if importlib.util.find_spec("pika") is None:
-        raise PenstockError(
-            "sinks.RabbitMq needs the package pika, which is not installed: pip install 'penstock[rabbitmq]'"
-        )
+    require("pika", "pika", "rabbitmq", "sinks.RabbitMq")
     # It tells each lost connection with several tracebacks; the publisher tells it in a line.
     logging.getLogger("pika").setLevel(logging.CRITICAL)
     return RabbitLink

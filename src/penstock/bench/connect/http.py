@@ -13,44 +13,59 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from penstock.bench.connect.found_rows import put_losses, wait_for_ids
-from penstock.bench.result import BenchResult, BenchSettings, at_least, at_most
+from penstock.bench.connect.drivers import Drivers
+from penstock.bench.connect.found_rows import put_losses
+from penstock.bench.connect.ordeal import Ordeal
+from penstock.bench.result import BenchResult, BenchSettings, at_least
 from penstock.bench.stats import summary
-from penstock.bench.workers import Worker
 from penstock.errors import PenstockError
 from penstock.queues.spool import Spool
 from penstock.workloads.mosquitto import free_port
 
-WORKER = "penstock.bench.connect.ingest_worker"
 ROWS_PER_S = 50_000
 LIMIT_SECONDS = 300.0
 SENDERS = 4
+ORDEAL_ROWS = 100
 SCHEMA = "id LONG NOT NULL, sensor STRING, celsius DOUBLE"
 
 
 @dataclass(frozen=True)
 class Size:
-    """Requests of a round, rows of each, rounds, and requests of the ordeal."""
+    """Requests of a round, rows of each, and rounds."""
 
     requests: int
     rows: int
     rounds: int
-    ordeal_requests: int
 
 
-FULL = Size(1000, 1000, 5, 400)
-QUICK = Size(200, 1000, 2, 60)
+FULL = Size(1000, 1000, 5)
+QUICK = Size(200, 1000, 1)
 
 
-def measure(settings: BenchSettings, result: BenchResult) -> None:
+def measure(settings: BenchSettings, result: BenchResult, drivers: Drivers) -> None:
     """`http_rows_per_s`, `http_lost` and `http_doubled`: exactly once by their keys."""
     size = QUICK if settings.quick else FULL
-    rates = [_rate(settings, size, number) for number in range(size.rounds)]
+    rates = [rate(settings.say, size, number) for number in range(size.rounds)]
     result.put("http_rows_per_s", summary(rates), at_least(ROWS_PER_S))
     made = tempfile.TemporaryDirectory(prefix="penstock-connect-", ignore_cleanup_errors=True)
     with made as folder:
-        _ordeal(settings, result, Path(folder), size)
-    result.setup["http"] = {"requests": size.requests, "rows_of_a_request": size.rows, "senders": SENDERS}
+        ordeal = Ordeal("http", str(free_port()), Path(folder), settings.say)
+        put_losses(result, "http", Path(folder), sent_over_blows(ordeal, drivers))
+    result.setup["http"] = {
+        "requests": size.requests,
+        "rows_of_a_request": size.rows,
+        "senders": SENDERS,
+        "blows": ordeal.blows,
+    }
+
+
+def sent_over_blows(ordeal: Ordeal, drivers: Drivers) -> int:
+    """The driver is killed while senders send; they repeat what was not answered. The rows they sent."""
+    senders = Senders(int(ordeal.at), lambda request: body(request, ORDEAL_ROWS))
+    [first] = drivers.take()
+    ordeal.live(first)
+    senders.start()
+    return ordeal.killed_once(first, drivers, lambda: senders.end() * ORDEAL_ROWS)
 
 
 def body(request: int, rows: int) -> bytes:
@@ -59,15 +74,16 @@ def body(request: int, rows: int) -> bytes:
     return "".join(f'{{"id": {id}, "sensor": "s{id % 100}", "celsius": 20.5}}\n' for id in ids).encode()
 
 
-def _rate(settings: BenchSettings, size: Size, number: int) -> float:
+def rate(say: Callable[[str], None], size: Size, number: int) -> float:
     """Rows by the second, from the first request on until the last is answered."""
-    settings.say(f"round {number + 1}: {size.requests:,} requests of {size.rows:,} rows")
+    say(f"round {number + 1}: {size.requests:,} requests of {size.rows:,} rows")
     bodies = [body(request, size.rows) for request in range(size.requests)]
     with tempfile.TemporaryDirectory() as folder:
         with _receiver(Path(folder)) as port:
-            senders = Senders(port, bodies)
+            senders = Senders(port, bodies.__getitem__, len(bodies))
             began = time.monotonic()
-            senders.run()
+            senders.start()
+            senders.join()
             seconds = time.monotonic() - began
         with Spool(folder) as spool:
             if spool.rows != size.requests * size.rows:
@@ -90,71 +106,60 @@ def _receiver(folder: Path) -> Iterator[int]:
 
 @dataclass
 class Senders:
-    """Threads that send each body under a key of its own, again and again until it is answered with 200."""
+    """Threads that send each body under a key of its own, again and again until it is answered with 200.
+
+    They end after `limit` requests, or when they are told to.
+    """
 
     port: int
-    bodies: list[bytes]
-    done: int = 0
-    _next: int = 0
+    body_of: Callable[[int], bytes]
+    limit: int | None = None
+    taken: int = 0
+    _threads: list[threading.Thread] = field(default_factory=list)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def start(self) -> list[threading.Thread]:
-        threads = [threading.Thread(target=self._send_all, daemon=True) for _ in range(SENDERS)]
-        for thread in threads:
+    def start(self) -> None:
+        self._threads = [threading.Thread(target=self._send_all, daemon=True) for _ in range(SENDERS)]
+        for thread in self._threads:
             thread.start()
-        return threads
 
-    def run(self) -> None:
-        for thread in self.start():
-            thread.join()
+    def join(self) -> int:
+        """How many requests there were, when all are answered."""
+        for thread in self._threads:
+            thread.join(LIMIT_SECONDS)
+        if any(thread.is_alive() for thread in self._threads):
+            raise PenstockError(
+                f"{self.taken} requests must be answered in {LIMIT_SECONDS:g} s, some were not"
+            )
+        return self.taken
+
+    def end(self) -> int:
+        """No further request; how many there were, when all are answered."""
+        with self._lock:
+            self.limit = self.taken
+        return self.join()
 
     def _send_all(self) -> None:
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
         while (number := self._take()) is not None:
-            while not self._send(connection, number):
+            content = self.body_of(number)
+            while not self._send(connection, number, content):
                 connection.close()
                 time.sleep(0.05)
-            with self._lock:
-                self.done += 1
         connection.close()
 
     def _take(self) -> int | None:
         with self._lock:
-            if self._next == len(self.bodies):
+            if self.taken == self.limit:
                 return None
-            self._next += 1
-            return self._next - 1
+            self.taken += 1
+            return self.taken - 1
 
-    def _send(self, connection: http.client.HTTPConnection, number: int) -> bool:
+    def _send(self, connection: http.client.HTTPConnection, number: int, content: bytes) -> bool:
         with suppress(OSError, http.client.HTTPException):
             headers = {"Content-Type": "application/x-ndjson", "Idempotency-Key": f"bench-{number}"}
-            connection.request("POST", "/", self.bodies[number], headers)
+            connection.request("POST", "/", content, headers)
             reply = connection.getresponse()
             reply.read()
             return reply.status == 200
         return False
-
-
-def _ordeal(settings: BenchSettings, result: BenchResult, folder: Path, size: Size) -> None:
-    """The driver is killed while senders send; they repeat what was not answered. What came is counted."""
-    port = free_port()
-    arguments = ["--kind", "http", "--port", str(port)]
-    senders = Senders(port, [body(request, size.rows) for request in range(size.ordeal_requests)])
-    with Worker(WORKER, folder, *arguments) as life:
-        life.ready()
-        threads = senders.start()
-        _until(lambda: senders.done >= size.ordeal_requests // 3)
-        settings.say("the driver is killed")
-    with Worker(WORKER, folder, *arguments) as life:
-        life.ready()
-        for thread in threads:
-            thread.join(LIMIT_SECONDS)
-        wait_for_ids(folder / "found", size.ordeal_requests * size.rows, LIMIT_SECONDS)
-        life.ask(do="drain")
-    put_losses(result, "http", folder / "found", size.ordeal_requests * size.rows, at_most(0))
-
-
-def _until(condition: Callable[[], bool]) -> None:
-    limit = time.monotonic() + LIMIT_SECONDS
-    while not condition() and time.monotonic() < limit:
-        time.sleep(0.002)
