@@ -128,6 +128,7 @@ def test_a_stage_that_stands_in_line_for_twice_its_target_with_slots_free_is_slo
     assert slow_stages(patient, free_slots=1, now=NOW) == []
     assert slow_stages([stage(**waits)], free_slots=0, now=NOW) == []
     assert slow_stages([stage(**waits | {"may_run": False})], free_slots=1, now=NOW) == []
+    assert slow_stages([stage(**waits | {"usual_seconds": None})], free_slots=1, now=NOW) == []
 
 
 def test_a_broker_is_told_of_that_is_away_for_longer_than_a_restart_takes() -> None:

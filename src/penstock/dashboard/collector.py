@@ -72,6 +72,7 @@ class Collector:
     _absent: Absence = field(default_factory=Absence)
     _disks: tuple[DiskSeen, ...] = ()
     _budgets: tuple[BudgetSeen, ...] = ()
+    _free: int = 0
     _slow_at: float = float("-inf")
     _changes_at: float = 0.0
     _turnover: Turnover = field(default_factory=lambda: Turnover(()))
@@ -207,11 +208,13 @@ class Collector:
         ]
         failures = [(name, self._error(name, states)) for name, state in states.items() if state == "failed"]
         free = self.engine.pool_slots - sum(each.slots for each in stages if each.turn_since is not None)
+        # In a full pool a slot is free for a moment between two turns.
+        free_before, self._free = self._free, free
         standing = self._still.look(now, stages, states, self.engine)
         return [
             *failed_pipelines(failures, now),
             *stuck_stages(standing, free, now),
-            *slow_stages(standing, free, now),
+            *slow_stages(standing, min(free, free_before), now),
             *away_brokers(self._absent.look(now, self.engine.away), now),
             *missed_targets(seen, now),
             *spent_budgets(self._budgets, now),

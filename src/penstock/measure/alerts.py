@@ -164,7 +164,7 @@ def slow_stages(stages: Iterable[StageSeen], free_slots: int, now: float) -> lis
     """A warning for each stage that may be stuck, before it is sure.
 
     Its turn takes much longer than its turns do, or it stands in line for more than twice its target
-    though slots are free. Of its first turns, which are cold, nothing is said.
+    though slots are free. While its turns are its first, which are cold, nothing is said.
     """
     alerts = (_slow(stage, free_slots, now) for stage in stages)
     return [alert for alert in alerts if alert is not None]
@@ -172,8 +172,10 @@ def slow_stages(stages: Iterable[StageSeen], free_slots: int, now: float) -> lis
 
 def _slow(stage: StageSeen, free_slots: int, now: float) -> Alert | None:
     turn, usual, target = stage.turn_seconds, stage.usual_seconds, stage.target_seconds
+    if usual is None:
+        return None
     if turn is not None:
-        if usual is None or not _slow_after(usual) < turn <= _stuck_after(usual):
+        if not _slow_after(usual) < turn <= _stuck_after(usual):
             return None
         told = f"slow turn: it runs for {turn:.0f} s; its turns take {usual:.2g} s"
     elif stage.rows_waiting and stage.may_run and free_slots > 0 and stage.waits_on_purpose and target:
