@@ -16,6 +16,7 @@ from typing import Any, Self
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 WAIT_SECONDS = 60.0
+NO_CHROMIUM = "no Chromium is there: apt-get install chromium, or set PENSTOCK_CHROMIUM"
 
 
 def find_chromium() -> str | None:
@@ -34,7 +35,7 @@ class Browser:
     def __init__(self, width: int = 1400, height: int = 900, scale: float = 1.0):
         program = find_chromium()
         if program is None:
-            raise BrowserError("no Chromium is there: apt-get install chromium, or set PENSTOCK_CHROMIUM")
+            raise BrowserError(NO_CHROMIUM)
         self.errors: list[str] = []
         self._number = 0
         self._rest = b""
@@ -145,6 +146,8 @@ class Browser:
             "Tab": 9,
             "Enter": 13,
             "Escape": 27,
+            "End": 35,
+            "Home": 36,
             "ArrowLeft": 37,
             "ArrowUp": 38,
             "ArrowRight": 39,

@@ -1,4 +1,4 @@
-"""Every Python block of README.md and docs/ runs, in the order in which it stands in its file.
+"""Every Python block of README.md and docs/ runs, in the order of its file; other blocks can be read.
 
 A comment before a block, which readers do not see, may prepare it (`<!-- first:` and code), change it
 (`<!-- here: 60 -> 3 -->`, where TMP is the test's folder, as the JVM has another), or keep it from being run,
@@ -8,6 +8,7 @@ with the reason (`<!-- not run: ... -->`).
 from __future__ import annotations
 
 import builtins
+import json
 import re
 import time
 from collections.abc import Iterator
@@ -88,6 +89,31 @@ def test_the_code_of_a_page_runs(
     finally:
         for engine in engines:
             engine.stop()
+
+
+DATA = re.compile(r"^```([a-z]*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+
+
+@pytest.mark.spark
+def test_json_sql_and_yaml_of_the_pages_can_be_read_and_there_are_no_other_blocks(
+    spark: SparkSession,
+) -> None:
+    """By Python, by Spark's own parser of expressions, and by the YAML reader among Spark's jars."""
+    assert spark._jvm is not None
+    sql, yaml = spark._jsparkSession.sessionState().sqlParser(), spark._jvm.org.yaml.snakeyaml.Yaml()
+    read = {
+        "json": json.loads,
+        "sql": sql.parseExpression,
+        "yaml": yaml.load,
+        "python": lambda code: compile(code, "page", "exec"),
+        "mermaid": lambda drawing: None,  # GitHub draws it
+    }
+    for page in (ROOT / "README.md", *(ROOT / "docs").rglob("*.md")):
+        for kind, text in DATA.findall(page.read_text()):
+            assert kind in read, f"{page.name} has a block of kind {kind!r}"
+            read[kind](text)
+    groups = yaml.load((ROOT / "docs/prometheus-alerts.yml").read_text())["groups"]
+    assert len(groups[0]["rules"]) > 8
 
 
 def started_engines(monkeypatch: pytest.MonkeyPatch) -> list[Engine]:

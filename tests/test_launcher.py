@@ -45,7 +45,7 @@ class Clone:
         (root / "src/penstock/__main__.py").write_text(
             "import os, sys\nprint(os.environ['JAVA_HOME'], *sys.argv[1:])\n"
         )
-        for program in ("mosquitto", "mosquitto_sub", "rabbitmq-server"):
+        for program in ("mosquitto", "mosquitto_sub", "rabbitmq-server", "chromium"):
             self.script(f"bin/{program}", "")
         self.java_home = self.add_java("jdk", "17")
         self.environment = {
@@ -293,3 +293,43 @@ def test_root_gets_rabbitmq_by_apt_and_one_that_cannot_be_had_is_asked_for_once(
     assert ready.start("test").stderr == ""
     wanted = ["update", "install -y --no-install-recommends rabbitmq-server"]
     assert (ready.root / "tries").read_text().splitlines() == wanted
+
+
+def _without_a_browser(ready: Clone, user: int) -> Clone:
+    (ready.bin / "chromium").unlink()
+    (ready.bin / "id").unlink()
+    ready.script("bin/id", f"echo {user}")
+    return ready
+
+
+def test_root_gets_chromium_by_apt_for_the_tests_alone(ready: Clone) -> None:
+    _without_a_browser(ready, user=0)
+    ready.script(
+        "bin/apt-get",
+        f'case $1 in install) echo "$*" >>"{ready.root}/installed"; : >"{ready.bin}/chromium"; '
+        f'/bin/chmod 755 "{ready.bin}/chromium" ;; esac',
+    )
+    assert ready.start("bench").stderr == ""
+    assert "the tests of the live page want a Chromium" in ready.start("test").stderr
+    assert ready.start("test").stderr == ""
+    assert (ready.root / "installed").read_text() == "install -y --no-install-recommends chromium\n"
+
+
+def test_a_chromium_that_cannot_be_had_is_asked_for_once(ready: Clone) -> None:
+    _without_a_browser(ready, user=0)
+    ready.script("bin/apt-get", "exit 100")
+    done = ready.start("test")
+    assert (done.returncode, done.stdout) == (0, f"{ready.java_home} test\n")
+    assert "penstock: Chromium could not be installed" in done.stderr
+    assert ready.start("test").stderr == ""
+
+
+def test_a_user_without_chromium_and_one_who_names_a_browser_are_not_asked(ready: Clone) -> None:
+    _without_a_browser(ready, user=0)
+    ready.script("bin/apt-get", f': >"{ready.root}/asked-apt"')
+    ready.start("test", PENSTOCK_CHROMIUM="some/chrome")
+    assert not (ready.root / "asked-apt").exists()
+    ready.script("bin/id", "echo 1000")
+    ready.start("test")
+    assert ready.start("test").stderr == ""
+    assert not (ready.root / "asked-apt").exists()

@@ -9,7 +9,7 @@ from pathlib import Path
 from tests.dashboard.fakes import FakeEngine
 from tests.spark.conftest import eventually
 
-from penstock.bench.watch import viewer
+from penstock.bench.watch import scraper, viewer
 from penstock.bench.watch_worker import watching_seconds
 from penstock.dashboard import Dashboard, Watch
 
@@ -24,6 +24,17 @@ def test_a_viewer_gets_a_large_frame_and_then_small_ones(tmp_path: Path) -> None
             watch.fresh(0)
             eventually(lambda: len(sizes) > 1)
         assert 0 < sizes[1] < sizes[0] / 3
+
+
+def test_metrics_are_asked_for_over_one_connection(tmp_path: Path) -> None:
+    engine = FakeEngine(tmp_path)
+    engine.advance(5)
+    with Watch(engine, clock=engine.clock) as watch, Dashboard(watch, port=0) as page:
+        with scraper(page.address, every_seconds=0.01) as sizes:
+            eventually(lambda: len(sizes) > 2)
+            serving = [each for each in threading.enumerate() if "process_request_thread" in each.name]
+        assert len(serving) == 1
+        assert min(sizes) > 1000
 
 
 def test_the_time_of_the_threads_that_watch_is_counted_and_no_other() -> None:

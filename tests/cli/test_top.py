@@ -18,6 +18,7 @@ def page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Dashboard]
     engine = FakeEngine(tmp_path)
     engine.advance(10)
     engine.turn_since["heat.warm"] = engine.now - 8
+    engine.pool_nodes = 3
     with Watch(engine, clock=engine.clock) as watch, Dashboard(watch, port=0) as page:
         yield page
 
@@ -27,7 +28,7 @@ def test_it_finds_the_engine_of_a_state_directory_and_shows_it(
 ) -> None:
     assert main(["top", "--state", str(tmp_path), "--once"]) == 0
     shown = capsys.readouterr().out
-    assert "of 2 slots busy" in shown
+    assert "of 2 slots busy on 3 nodes" in shown
     assert "✕ stuck heat.warm: a turn runs for 8 s; its turns take 0.1 s" in shown
     for name in ("heat.alarms", "● heat.warm stuck", "usage.hourly", "plant", "billing"):
         assert name in shown

@@ -49,7 +49,9 @@ class FakeEngine:
         self.state = state
         self.now = now
         self.pool_slots = 2
+        self.pool_nodes: int | None = None
         self.in_line: frozenset[str] = frozenset()
+        self.away: frozenset[str] = frozenset()
         self.policy = Llf()
         self.scheduler_seconds = 0.0
         self._declared = {each.name: each for each in declared or pipelines()}

@@ -9,6 +9,7 @@ from tests.dashboard.fakes import BEGIN, FakeEngine
 
 from penstock.dashboard.collector import Collector
 from penstock.dashboard.delta import applied, difference
+from penstock.dashboard.history import news_json
 
 
 @pytest.fixture
@@ -108,16 +109,16 @@ def test_a_turn_that_does_not_end_is_told_within_ten_seconds(
 
 
 @pytest.mark.parametrize("reason", ["paused", "in line"])
-def test_a_stage_that_is_paused_or_stands_in_line_is_not_stuck(
+def test_a_stage_that_is_paused_or_stands_in_line_within_its_target_is_not_stuck(
     collector: Collector, engine: FakeEngine, reason: str
 ) -> None:
     engine.advance(5)
     collector.look(engine.now)
-    engine.meters["heat.warm"].queue_changed(700, engine.now, arrived=700)
+    engine.meters["usage.clean"].queue_changed(700, engine.now, arrived=700)
     if reason == "paused":
-        engine.pause("heat")
+        engine.pause("usage")
     else:
-        engine.in_line = frozenset({"heat.warm"})
+        engine.in_line = frozenset({"usage.clean"})
     for _ in range(5):
         engine.now += 3.0
         assert alerts(collector, engine) == []
@@ -133,6 +134,44 @@ def test_a_stage_that_stands_in_line_for_over_a_minute_is_stuck(
     collector.look(engine.now)
     engine.now += 61.0
     assert alerts(collector, engine) == [("stuck", "heat.warm")]
+
+
+def test_a_stage_that_stands_in_line_beyond_twice_its_target_is_a_warning_within_ten_seconds(
+    collector: Collector, engine: FakeEngine
+) -> None:
+    engine.advance(5)
+    collector.look(engine.now)
+    stopped_at = engine.now
+    for name in ("heat.warm", "usage.clean"):
+        engine.meters[name].queue_changed(700, engine.now, arrived=700)
+    engine.in_line = frozenset({"heat.warm", "usage.clean"})
+    while not alerts(collector, engine):
+        engine.now += 3.0
+        assert engine.now <= stopped_at + 10
+    assert alerts(collector, engine) == [("slow", "heat.warm")]
+
+
+def test_a_source_whose_broker_is_away_is_told_within_ten_seconds_though_nothing_waits(
+    collector: Collector, engine: FakeEngine
+) -> None:
+    engine.advance(5)
+    engine.away = frozenset({"heat.readings"})
+    assert alerts(collector, engine) == []
+    gone_at = engine.now
+    while not alerts(collector, engine):
+        engine.now += 3.0
+        assert engine.now <= gone_at + 10
+    assert alerts(collector, engine) == [("away", "heat.readings")]
+    engine.away = frozenset()
+    assert alerts(collector, engine) == []
+
+
+def test_nodes_are_told_where_there_is_a_cluster(collector: Collector, engine: FakeEngine) -> None:
+    assert collector.look(engine.now).use.nodes is None
+    engine.pool_nodes = 3
+    news = collector.look(engine.now)
+    assert (news.use.nodes, news.snapshot.to_json()["engine"]["nodes"]) == (3, 3)
+    assert news_json(news)["uses"][-1][3] == 3
 
 
 def test_a_pipeline_that_goes_on_after_a_pause_is_not_stuck_at_once(

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from scripts.browser import Browser, find_chromium
+from scripts.browser import NO_CHROMIUM, Browser, find_chromium
 from tests.dashboard.fakes import FakeEngine
 
 from penstock.dashboard import Dashboard, Watch
 
-pytestmark = pytest.mark.skipif(find_chromium() is None, reason="no Chromium is installed")
+pytestmark = pytest.mark.skipif(find_chromium() is None, reason=NO_CHROMIUM)
 
 
 @pytest.fixture(scope="module")
@@ -62,6 +63,59 @@ def test_canvases_have_something_drawn_on_them(browser: Browser) -> None:
         assert drawn, selector
 
 
+def where(browser: Browser) -> str:
+    """The heading of the section that has the focus."""
+    return str(
+        browser.run("document.activeElement.closest('section')?.querySelector('h2').textContent ?? ''")
+    )
+
+
+def test_the_tab_key_goes_through_the_page_in_the_order_of_reading(browser: Browser) -> None:
+    browser.run("document.activeElement.blur(), document.querySelector('.skip').focus()")
+    seen = [browser.run("document.activeElement.textContent")]
+    for _ in range(6):
+        browser.press("Tab")
+        seen.append(browser.run("document.activeElement.id") or focused(browser).split(":")[0])
+    assert seen == [
+        "Skip to the table of stages",
+        "span",
+        "theme",
+        "help",
+        "Pause pipeline heat",
+        "heat.parse",
+        "heat.warm",
+    ]
+
+
+def test_letters_lead_to_sections_and_a_question_mark_to_the_keys(browser: Browser) -> None:
+    browser.run("document.activeElement.blur()")
+    for key, section in {"g": "Pipelines", "l": "Latency at sinks", "s": "Stages"}.items():
+        browser.press(key)
+        assert where(browser) == section
+    browser.press("?")
+    browser.wait_for("document.querySelector('#keys[open]')")
+    assert focused(browser) == "Close"
+    browser.press("Escape")
+    browser.wait_for("!document.querySelector('#keys[open]')")
+
+
+def test_turns_are_stepped_through_by_the_keyboard_and_read_aloud(browser: Browser) -> None:
+    turns = "document.querySelector('#turns')"
+    browser.run(f"{turns}.focus()")
+    told = []
+    for key in ("ArrowLeft", "ArrowLeft", "ArrowRight", "Home", "End"):
+        browser.press(key)
+        told.append(str(browser.run(f"{turns}.getAttribute('aria-valuetext')")))
+        assert browser.run("document.querySelector('#turn-tip').textContent") == told[-1]
+    last, before, again, first, end = told
+    assert re.fullmatch(r"(heat|usage)\.[a-z ]+: \d+ ms, [\d.k]+ rows, from \d\d:\d\d:\d\d", last)
+    assert again == last == end
+    assert len({last, before, first}) == 3
+    assert int(browser.run(f"{turns}.getAttribute('aria-valuenow')")) > 1
+    browser.press("Tab")
+    assert browser.run("document.querySelector('#turn-tip').hidden")
+
+
 def test_a_stage_is_reached_and_its_story_told_by_the_keyboard(browser: Browser) -> None:
     browser.run("document.querySelector('svg .stage').focus()")
     assert focused(browser).startswith("heat.parse: ")
@@ -89,15 +143,21 @@ def test_what_changes_in_the_engine_changes_on_the_page(
     browser.wait_for("document.querySelector('.alert.calm')")
 
 
-def test_a_pipeline_is_paused_after_asking_twice_and_resumed(browser: Browser, engine: FakeEngine) -> None:
-    button = "document.querySelector('#graphs article button')"
-    browser.run(f"{button}.click()")
-    assert browser.run(f"{button}.textContent") == "Pause: sure?"
+def test_a_pipeline_is_paused_by_the_keyboard_after_asking_twice_and_resumed(
+    browser: Browser, engine: FakeEngine
+) -> None:
+    button, said = "document.querySelector('#graphs article button')", "document.querySelector('#said')"
+    browser.run(f"{button}.focus()")
+    browser.press("Enter")
+    assert focused(browser) == "Pause: sure? pipeline heat"
+    assert browser.run(f"{said}.textContent") == "Pause heat? Press again within 6 seconds to pause it"
+    assert browser.run(f"{said}.getAttribute('role')") == "status"
     assert engine.pipelines["heat"] == "running"
-    browser.run(f"{button}.click()")
+    browser.press(" ")
     browser.wait_for(f"{button}.textContent == 'Resume'")
+    assert focused(browser) == "Resume pipeline heat"
     assert engine.pipelines["heat"] == "paused"
-    browser.run(f"{button}.click()")
+    browser.press("Enter")
     browser.wait_for(f"{button}.textContent == 'Pause'")
     assert engine.pipelines["heat"] == "running"
 
@@ -110,6 +170,19 @@ def test_a_target_is_changed_by_the_keyboard(browser: Browser, engine: FakeEngin
     browser.press("Enter")
     browser.wait_for("[...document.querySelectorAll('.aim')].some((e) => e.textContent.includes('500 ms'))")
     assert engine.graphs["heat"].stage("heat.alarm").latency_seconds == 0.5
+
+
+def test_nodes_have_a_line_where_there_is_a_cluster(
+    browser: Browser, watch: Watch, engine: FakeEngine
+) -> None:
+    legend = "document.querySelector('#pool-legend').textContent"
+    assert "nodes" not in browser.run(legend)
+    engine.pool_nodes = 3
+    watch.fresh(0)
+    browser.wait_for(f"{legend}.includes('nodes')")
+    assert "on 3 nodes" in browser.run("document.querySelector('#pool').getAttribute('aria-label')")
+    assert "on 3 nodes" in browser.run("document.querySelector('#facts').textContent")
+    engine.pool_nodes = None
 
 
 def test_it_is_dark_or_light_as_the_system_is_and_as_somebody_chooses(browser: Browser) -> None:

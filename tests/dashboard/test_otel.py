@@ -17,6 +17,7 @@ def test_every_metric_is_read_by_an_exporter(engine: FakeEngine) -> None:
     from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 
     engine.advance(10)
+    engine.pool_nodes = 2
     reader = InMemoryMetricReader()
     with Watch(engine, clock=engine.clock) as watch:
         assert export(watch, sdk.MeterProvider([reader])) == len(METRICS)
@@ -32,6 +33,11 @@ def test_every_metric_is_read_by_an_exporter(engine: FakeEngine) -> None:
     turns = {point.attributes["stage"]: point.value for point in found["penstock.turns"].data.data_points}
     assert turns["heat.warm"] == 20
     assert found["penstock.latency_p99_seconds"].unit == "s"
+    assert found["penstock.latency_seconds_sum"].unit == "s"
+    assert {point.attributes["le"] for point in found["penstock.latency_seconds_bucket"].data.data_points} > {
+        "0.05",
+        "+Inf",
+    }
 
 
 def test_without_the_extra_the_command_is_told_that_installs_it(

@@ -6,14 +6,17 @@ import pytest
 
 from penstock.measure.alerts import (
     Alert,
+    AwaySeen,
     BudgetSeen,
     DiskSeen,
     SinkSeen,
     StageSeen,
+    away_brokers,
     failed_pipelines,
     follow,
     full_disks,
     missed_targets,
+    slow_stages,
     spent_budgets,
     stuck_stages,
 )
@@ -89,6 +92,49 @@ def test_a_turn_is_stuck_that_takes_far_longer_than_its_stage_does(
 ) -> None:
     seen = stage(turn_seconds=turn, usual_seconds=usual)
     assert bool(stuck_stages([seen], free_slots=0, now=NOW)) is stuck
+
+
+@pytest.mark.parametrize(
+    ("turn", "usual", "slow"),
+    [
+        (3.9, 1.0, False),
+        (4.1, 1.0, True),
+        (5.1, 1.0, False),
+        (6.9, 3.5, False),
+        (7.1, 3.5, True),
+        (35.0, 30.0, False),
+        (36.1, 30.0, True),
+        (20.0, None, False),
+    ],
+)
+def test_a_turn_is_slow_that_takes_twice_as_long_or_is_overdue_and_not_yet_stuck(
+    turn: float, usual: float | None, slow: bool
+) -> None:
+    seen = stage(turn_seconds=turn, usual_seconds=usual)
+    assert bool(slow_stages([seen], free_slots=0, now=NOW)) is slow
+
+
+def test_a_slow_turn_is_a_warning_with_its_numbers() -> None:
+    [alert] = slow_stages([stage(turn_seconds=8.0, usual_seconds=2.0)], free_slots=0, now=NOW)
+    assert (alert.kind, alert.severity) == ("slow", "warning")
+    assert alert.reason == "slow turn: it runs for 8 s; its turns take 2 s"
+
+
+def test_a_stage_that_stands_in_line_for_twice_its_target_with_slots_free_is_slow() -> None:
+    waits = {"waits_on_purpose": True, "target_seconds": 0.8}
+    [alert] = slow_stages([stage(**waits)], free_slots=1, now=NOW)
+    assert alert.reason == "500 rows wait in line for 8 s, with slots free; the target is 800 ms"
+    patient = [stage(**waits | {"target_seconds": each}) for each in (4.1, None)]
+    assert slow_stages(patient, free_slots=1, now=NOW) == []
+    assert slow_stages([stage(**waits)], free_slots=0, now=NOW) == []
+    assert slow_stages([stage(**waits | {"may_run": False})], free_slots=1, now=NOW) == []
+    assert slow_stages([stage(**waits | {"usual_seconds": None})], free_slots=1, now=NOW) == []
+
+
+def test_a_broker_is_told_of_that_is_away_for_longer_than_a_restart_takes() -> None:
+    [alert] = away_brokers([AwaySeen("heat.readings", 6.5), AwaySeen("heat.alarms", 6.0)], NOW)
+    assert (alert.kind, alert.severity, alert.subject) == ("away", "warning", "heat.readings")
+    assert alert.reason == "its broker has been away for 6 s: no rows go through it, and it is looked for"
 
 
 def test_a_failed_pipeline_is_told_with_its_reason() -> None:

@@ -96,6 +96,13 @@ def test_a_limit_at_the_longest_latency_holds_all_rows_and_one_below_the_shortes
     assert histogram.share_within(0.4999) == 0.0
 
 
+def test_counts_within_bounds_are_the_shares_within_them() -> None:
+    histogram = histogram_of(0.2, 0.3, 0.7, 3.0)
+    assert histogram.counts_within(0.1, 0.5, 1.0, 5.0) == pytest.approx((0.0, 2.0, 3.0, 4.0))
+    assert histogram.counts_within(0.31)[0] / 4 == histogram.share_within(0.31)
+    assert LatencyHistogram().counts_within(1.0) == (0.0,)
+
+
 def test_a_latency_after_the_clock_was_set_back_counts_as_zero() -> None:
     assert histogram_of(-3.0) == histogram_of(0.0)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections import Counter
 from pathlib import Path
 
@@ -47,6 +48,33 @@ def test_windows_stay_exact_over_orderly_stops(
         runs.stop()
     last = engine()
     last.submit(windowed(source, folder))
+    last.drain()
+    assert window_rows(folder_rows(folder, "n")) == Windows(5).expected(ROWS)
+
+
+def test_an_engine_on_a_copy_of_the_state_goes_on_where_the_copy_was_made(
+    engine: EngineFactory, state: Path, tmp_path: Path
+) -> None:
+    """The steps of docs/operations.md, with a window open and rows that wait."""
+    folder = tmp_path / "out"
+
+    def pipeline() -> Pipeline:
+        made = Pipeline("p")
+        rows = made.source("readings", sources.Replay(table(ROWS), 300, loop=False))
+        rows.window("w", on="ts", size="5s", by="sensor", aggregate=AGGREGATES).sink(
+            "out", sinks.Parquet(folder)
+        )
+        return made
+
+    first = engine(consumption="at-most-30")
+    first.submit(pipeline())
+    eventually(lambda: bool(folder_rows(folder, "n")))
+    first.stop()
+    assert 0 < len(folder_rows(folder, "n")) < len(Windows(5).expected(ROWS))
+    copy = shutil.copytree(state, tmp_path / "copy", symlinks=True)
+    shutil.rmtree(state)
+    last = engine(copy)
+    last.submit(pipeline())
     last.drain()
     assert window_rows(folder_rows(folder, "n")) == Windows(5).expected(ROWS)
 

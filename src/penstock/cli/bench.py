@@ -26,9 +26,7 @@ def run(args: argparse.Namespace) -> int:
         print(_listing())
         return 0
     module = bench_named(args.name)
-    parser = _parser(args.name)
-    add_arguments_of(module, parser)
-    asked = parser.parse_args(args.arguments)
+    asked = parser_of(args.name).parse_args(args.arguments)
     options = {key: value for key, value in vars(asked).items() if key not in ("json", "quick")}
     settings = BenchSettings(asked.quick, asked.json.absolute(), argparse.Namespace(**options))
     machine = machine_facts()
@@ -40,7 +38,9 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _parser(name: str) -> argparse.ArgumentParser:
+def parser_of(name: str) -> argparse.ArgumentParser:
+    """What reads the arguments of one bench."""
+    module = bench_named(name)
     parser = argparse.ArgumentParser(prog=f"penstock bench {name}", description=BENCHES[name].help)
     parser.add_argument(
         "--json",
@@ -50,6 +50,7 @@ def _parser(name: str) -> argparse.ArgumentParser:
         help="where the figures go, with the plots beside it (default: %(default)s)",
     )
     parser.add_argument("--quick", action="store_true", help="under two minutes: shorter, and less exact")
+    add_arguments_of(module, parser)
     return parser
 
 

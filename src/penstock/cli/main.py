@@ -74,10 +74,20 @@ def main(argv: Sequence[str] | None = None) -> int:
         return INTERRUPTED
 
 
-def _run(command: Command, arguments: list[str]) -> int:
-    module = cast(CommandModule, import_module(command.module))
+def module_of(command: Command) -> CommandModule:
+    """The module of a command, imported now."""
+    return cast(CommandModule, import_module(command.module))
+
+
+def parser_of(command: Command) -> argparse.ArgumentParser:
+    """What reads the arguments of a command."""
     parser = argparse.ArgumentParser(prog=f"penstock {command.name}", description=command.help)
-    module.add_arguments(parser)
+    module_of(command).add_arguments(parser)
+    return parser
+
+
+def _run(command: Command, arguments: list[str]) -> int:
+    module, parser = module_of(command), parser_of(command)
     if command.passes_on and arguments[:1] not in (["-h"], ["--help"]):
         arguments = ["--", *arguments]
     return module.run(parser.parse_args(arguments))

@@ -19,8 +19,8 @@ CHECKS: tuple[tuple[str, tuple[str, ...]], ...] = (
 KAFKA = "--kafka"
 # Most tests wait more than they compute: two processes, each with a Spark session of its own.
 TESTS: tuple[tuple[str, tuple[str, ...]], ...] = (
-    ("tests: pytest", ("pytest", "-n", "2", "--dist", "loadfile", "-m", "not alone")),
-    ("tests that run alone: pytest", ("pytest", "-m", "alone")),
+    ("tests: pytest", ("pytest", "-rs", "-n", "2", "--dist", "loadfile", "-m", "not alone")),
+    ("tests that run alone: pytest", ("pytest", "-rs", "-m", "alone")),
 )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections import defaultdict, deque
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -17,8 +16,8 @@ from penstock.dashboard.snapshot import (
     TenantNow,
     UsePoint,
 )
-from penstock.dashboard.stillness import Stillness
-from penstock.dashboard.watched import Watched, budgets_of, edges, steps
+from penstock.dashboard.stillness import Absence, Stillness
+from penstock.dashboard.watched import Watched, budgets_of, disks_of, edges, folders_of, steps
 from penstock.errors import PenstockError
 from penstock.measure.alerts import (
     Alert,
@@ -26,10 +25,12 @@ from penstock.measure.alerts import (
     DiskSeen,
     SinkSeen,
     Turnover,
+    away_brokers,
     failed_pipelines,
     follow,
     full_disks,
     missed_targets,
+    slow_stages,
     spent_budgets,
     stuck_stages,
 )
@@ -68,8 +69,10 @@ class Collector:
     _turns: deque[TurnRecord] = field(default_factory=lambda: deque(maxlen=MOST_TURNS))
     _sinks: SinkWindows = field(default_factory=SinkWindows)
     _still: Stillness = field(default_factory=Stillness)
+    _absent: Absence = field(default_factory=Absence)
     _disks: tuple[DiskSeen, ...] = ()
     _budgets: tuple[BudgetSeen, ...] = ()
+    _free: int = 0
     _slow_at: float = float("-inf")
     _changes_at: float = 0.0
     _turnover: Turnover = field(default_factory=lambda: Turnover(()))
@@ -90,6 +93,7 @@ class Collector:
         snapshot = Snapshot(
             at=now,
             slots=self.engine.pool_slots,
+            nodes=self.engine.pool_nodes,
             policy=str(self.engine.policy),
             pipelines=self._pipelines(graphs, states, owners, reports),
             stages=stages,
@@ -97,12 +101,13 @@ class Collector:
             tenants=self._tenants(sinks, owners, busy),
             alerts=self._turnover.alerts,
             disks=self._disks,
+            latencies=self._sinks.histograms,
             budgets=self._budgets,
             scheduler_seconds=self.engine.scheduler_seconds,
             watch_seconds=self.watch_seconds,
             started_at=self.started_at,
         )
-        return self._news(now, snapshot, UsePoint(now, snapshot.slots, busy))
+        return self._news(now, snapshot, UsePoint(now, snapshot.slots, busy, snapshot.nodes))
 
     def _news(self, now: float, snapshot: Snapshot, use: UsePoint) -> News:
         turns = tuple(self._turns.popleft() for _ in range(len(self._turns)))
@@ -140,7 +145,6 @@ class Collector:
             results_minute=last.count,
             results=latency.count,
             results_in_time=report.share_in_time * latency.count,
-            latency_seconds_sum=latency.mean * latency.count,
         )
 
     def _pipelines(
@@ -203,12 +207,15 @@ class Collector:
             for each in sinks
         ]
         failures = [(name, self._error(name, states)) for name, state in states.items() if state == "failed"]
-        taken = sum(stage.slots for stage in stages if stage.turn_since is not None)
+        free = self.engine.pool_slots - sum(each.slots for each in stages if each.turn_since is not None)
+        # In a full pool a slot is free for a moment between two turns.
+        free_before, self._free = self._free, free
+        standing = self._still.look(now, stages, states, self.engine)
         return [
             *failed_pipelines(failures, now),
-            *stuck_stages(
-                self._still.look(now, stages, states, self.engine), self.engine.pool_slots - taken, now
-            ),
+            *stuck_stages(standing, free, now),
+            *slow_stages(standing, min(free, free_before), now),
+            *away_brokers(self._absent.look(now, self.engine.away), now),
             *missed_targets(seen, now),
             *spent_budgets(self._budgets, now),
             *full_disks(self._disks, now),
@@ -219,13 +226,10 @@ class Collector:
         if now - self._slow_at < SLOW_SECONDS:
             return
         self._slow_at = now
-        try:
-            usage = shutil.disk_usage(self.engine.state)
-            self._disks = (DiskSeen(str(self.engine.state), usage.free, usage.total),)
-        except OSError:
-            self._disks = ()
+        graphs = self.engine.graphs.values()
+        self._disks = tuple(disks_of([self.engine.state, *folders_of(graphs)]))
         found = []
-        for product, budget in budgets_of(self.engine.graphs.values()).items():
+        for product, budget in budgets_of(graphs).items():
             try:
                 found.append(BudgetSeen(product, budget.share_spent(product)))
             except PenstockError:

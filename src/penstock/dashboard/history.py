@@ -40,7 +40,7 @@ class History:
 def news_json(news: News) -> dict[str, list[Any]]:
     """What happened since the look before, as lists: their fields are the arguments below, in that order.
 
-    points: at, sink, p50, p99, results. uses: at, slots, slots busy by tenant.
+    points: at, sink, p50, p99, results. uses: at, slots, slots busy by tenant, nodes.
     turns: stage, granted at, seconds, slots, rows. changes: at, kind, subject, became, reason.
     """
     return _short(news.points, [news.use], news.turns, news.changes)
@@ -54,7 +54,9 @@ def _short(
 ) -> dict[str, list[Any]]:
     return {
         "points": [[round(p.at, 1), p.sink, short(p.p50), short(p.p99), short(p.results)] for p in points],
-        "uses": [[round(u.at, 1), u.slots, {name: short(b) for name, b in u.busy.items()}] for u in uses],
+        "uses": [
+            [round(u.at, 1), u.slots, {name: short(b) for name, b in u.busy.items()}, u.nodes] for u in uses
+        ],
         "turns": [
             [t.stage, round(t.granted_at, 3), round(t.turn_seconds, 3), t.slots, t.rows_in] for t in turns
         ],

@@ -8,10 +8,14 @@ from math import isfinite
 from typing import Literal
 
 from penstock.dashboard.snapshot import Snapshot
+from penstock.measure.alerts import KINDS, SEVERITIES
+from penstock.measure.histogram import LatencyHistogram
 
 Labels = Mapping[str, str]
 Samples = Iterable[tuple[Labels, float]]
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+BUCKETS = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0, 1800.0)
+"""Seconds: fixed, so that histograms of several engines can be added up."""
 STATES = ("running", "paused", "failed", "stopped")
 
 
@@ -19,14 +23,21 @@ STATES = ("running", "paused", "failed", "stopped")
 class Metric:
     """A line of the table: its name, its kind, what it tells, and how it is read from a snapshot.
 
-    Labels are pipeline, stage, sink and tenant, which a file declares, and words of which
+    Labels are pipeline, stage, sink, tenant, product and path, which a file declares, and words of which
     there are few: their number never grows with what arrives.
     """
 
     name: str
-    kind: Literal["counter", "gauge"]
+    kind: Literal["counter", "gauge", "histogram"]
     help: str
     read: Callable[[Snapshot], Samples]
+    part: str = ""
+    """Of a histogram, which is three lines: "bucket", "sum" or "count"."""
+
+    @property
+    def family(self) -> str:
+        """The name under which its kind is told."""
+        return self.name.removesuffix(f"_{self.part}") if self.part else self.name
 
 
 def _by_stage(field: str) -> Callable[[Snapshot], Samples]:
@@ -88,8 +99,8 @@ def _states(snapshot: Snapshot) -> Samples:
 
 
 def _alerts(snapshot: Snapshot) -> Samples:
-    for kind in ("target", "failed", "stuck", "budget", "disk"):
-        for severity in ("warning", "critical"):
+    for kind in KINDS:
+        for severity in SEVERITIES:
             there = sum(each.kind == kind and each.severity == severity for each in snapshot.alerts)
             yield {"kind": kind, "severity": severity}, float(there)
 
@@ -102,8 +113,28 @@ def _stuck(snapshot: Snapshot) -> Samples:
     )
 
 
+def _nodes(snapshot: Snapshot) -> Samples:
+    return [] if snapshot.nodes is None else [({}, float(snapshot.nodes))]
+
+
+def _latencies(snapshot: Snapshot) -> Iterator[tuple[dict[str, str], LatencyHistogram]]:
+    for each in snapshot.sinks:
+        yield {"pipeline": each.pipeline, "sink": each.sink}, snapshot.latencies[each.name]
+
+
+def _latency_buckets(snapshot: Snapshot) -> Samples:
+    """Counted when somebody asks, not at every look."""
+    for labels, seen in _latencies(snapshot):
+        counts = (*seen.counts_within(*BUCKETS), seen.count)
+        for bound, count in zip((*map(_number, BUCKETS), "+Inf"), counts, strict=True):
+            yield {**labels, "le": bound}, count
+
+
+LATENCY = "Latency of rows at a sink since its pipeline was started"
+
 METRICS: tuple[Metric, ...] = (
     Metric("penstock_slots", "gauge", "Slots of the pool.", _of_engine("slots")),
+    Metric("penstock_nodes", "gauge", "Nodes of the cluster, where there is one.", _nodes),
     Metric(
         "penstock_pipeline_state",
         "gauge",
@@ -154,11 +185,20 @@ METRICS: tuple[Metric, ...] = (
         "Rows at a sink within its present target.",
         _by_sink("results_in_time"),
     ),
+    Metric("penstock_latency_seconds_bucket", "histogram", f"{LATENCY}.", _latency_buckets, "bucket"),
     Metric(
-        "penstock_latency_seconds_total",
-        "counter",
-        "Latency of all rows at a sink, added up: over penstock_results_total, the mean.",
-        _by_sink("latency_seconds_sum"),
+        "penstock_latency_seconds_sum",
+        "histogram",
+        f"{LATENCY}, added up.",
+        lambda snapshot: ((labels, seen.mean * seen.count) for labels, seen in _latencies(snapshot)),
+        "sum",
+    ),
+    Metric(
+        "penstock_latency_seconds_count",
+        "histogram",
+        "Rows whose latency it is.",
+        lambda snapshot: ((labels, seen.count) for labels, seen in _latencies(snapshot)),
+        "count",
     ),
     Metric(
         "penstock_latency_p50_seconds",
@@ -207,14 +247,14 @@ METRICS: tuple[Metric, ...] = (
     Metric(
         "penstock_disk_free_bytes",
         "gauge",
-        "Free bytes on the disk of the state directory.",
-        lambda snapshot: (({}, float(each.free_bytes)) for each in snapshot.disks),
+        "Free bytes on a disk: that of the state directory, and others that sinks and spools lie on.",
+        lambda snapshot: (({"path": each.path}, float(each.free_bytes)) for each in snapshot.disks),
     ),
     Metric(
         "penstock_disk_free_ratio",
         "gauge",
-        "Free share of the disk of the state directory.",
-        lambda snapshot: (({}, each.share_free) for each in snapshot.disks),
+        "Free share of it.",
+        lambda snapshot: (({"path": each.path}, each.share_free) for each in snapshot.disks),
     ),
     Metric(
         "penstock_scheduler_seconds_total",
@@ -237,8 +277,9 @@ def exposition(snapshot: Snapshot) -> str:
 
 
 def _lines(metric: Metric, snapshot: Snapshot) -> Iterator[str]:
-    yield f"# HELP {metric.name} {metric.help}\n"
-    yield f"# TYPE {metric.name} {metric.kind}\n"
+    if metric.part in ("", "bucket"):
+        yield f"# HELP {metric.family} {metric.help}\n"
+        yield f"# TYPE {metric.family} {metric.kind}\n"
     for labels, value in metric.read(snapshot):
         named = ",".join(f'{name}="{_escaped(text)}"' for name, text in labels.items())
         yield f"{metric.name}{{{named}}} {_number(value)}\n" if named else f"{metric.name} {_number(value)}\n"

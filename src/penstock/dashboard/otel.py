@@ -29,7 +29,8 @@ class NotInstalled(PenstockError):
 def export(watch: Watch, provider: MeterProvider | None = None) -> int:
     """Registers every metric with a provider, by default the global one; how many there are.
 
-    Names are those of Prometheus with dots, without `_total`: `penstock.turns`, `penstock.latency.seconds`.
+    Names are those of Prometheus with a dot, without `_total`: `penstock.turns`, `penstock.rows_waiting`. The
+    parts of a histogram are counters, as nothing else can be read when an exporter asks.
     """
     try:
         from opentelemetry import metrics
@@ -37,7 +38,8 @@ def export(watch: Watch, provider: MeterProvider | None = None) -> int:
         raise NotInstalled from None
     meter = (provider or metrics.get_meter_provider()).get_meter("penstock")
     for metric in METRICS:
-        make = meter.create_observable_counter if metric.kind == "counter" else meter.create_observable_gauge
+        counts = metric.kind != "gauge"
+        make = meter.create_observable_counter if counts else meter.create_observable_gauge
         observe = partial(_observed, watch, metric, metrics.Observation)
         make(name_of(metric), callbacks=[observe], unit=unit_of(metric), description=metric.help)
     return len(METRICS)
@@ -60,5 +62,7 @@ def name_of(metric: Metric) -> str:
 
 def unit_of(metric: Metric) -> str:
     """The unit of its name, as UCUM writes it."""
-    name = metric.name.removesuffix("_total")
+    if metric.part in ("bucket", "count"):
+        return "1"
+    name = metric.name.removesuffix("_total").removesuffix("_sum")
     return next((unit for ending, unit in UNITS if name.endswith(ending)), "1")

@@ -8,6 +8,7 @@ from operator import attrgetter
 from typing import Any
 
 from penstock.measure.alerts import Alert, BudgetSeen, DiskSeen
+from penstock.measure.histogram import LatencyHistogram
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +69,6 @@ class SinkNow:
     results_minute: float
     results: float
     results_in_time: float
-    latency_seconds_sum: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +92,8 @@ class Snapshot:
     at: float
     slots: int
     policy: str
+    nodes: int | None = None
+    """Of the cluster; None where there is none."""
     pipelines: tuple[PipelineNow, ...] = ()
     stages: tuple[StageNow, ...] = ()
     sinks: tuple[SinkNow, ...] = ()
@@ -102,12 +104,15 @@ class Snapshot:
     scheduler_seconds: float = 0.0
     watch_seconds: float = 0.0
     started_at: float = 0.0
+    latencies: Mapping[str, LatencyHistogram] = field(default_factory=dict)
+    """Of each sink since its pipeline was started: for who asks for metrics, not for viewers."""
 
     def to_json(self) -> dict[str, Any]:
         """By section and name, numbers short: what a viewer is sent, and compared with what it was sent."""
         return {
             "engine": {
                 "slots": self.slots,
+                "nodes": self.nodes,
                 "policy": self.policy,
                 "started_at": round(self.started_at, 1),
                 "scheduler_seconds": short(self.scheduler_seconds),
@@ -161,8 +166,9 @@ class LatencyPoint:
 
 @dataclass(frozen=True, slots=True)
 class UsePoint:
-    """The pool between two looks: its slots, and slots busy by tenant."""
+    """The pool between two looks: its slots, slots busy by tenant, and nodes where there is a cluster."""
 
     at: float
     slots: int
     busy: Mapping[str, float] = field(default_factory=dict)
+    nodes: int | None = None

@@ -1,4 +1,4 @@
-"""For how long stages with rows have not moved."""
+"""For how long stages with rows have not moved, and brokers have been away."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from penstock.dashboard.snapshot import StageNow
 from penstock.dashboard.watched import Watched
-from penstock.measure.alerts import STUCK_SECONDS, StageSeen
+from penstock.measure.alerts import STUCK_SECONDS, AwaySeen, StageSeen
 from penstock.measure.profiles import Profiler
 
 PATIENCE_SECONDS = 60.0
@@ -49,9 +49,22 @@ def _seen(stage: StageNow, now: float, moved_at: float, may_run: bool, engine: W
         usual_seconds=None if profile is None else profile.mean_seconds,
         may_run=may_run,
         waits_on_purpose=still > STUCK_SECONDS and _on_purpose(stage, still, engine),
+        target_seconds=stage.target_seconds,
     )
 
 
 def _on_purpose(stage: StageNow, still: float, engine: Watched) -> bool:
     """Whether the scheduler knows that it waits, and lets others go before it or its batch fill."""
     return still <= max(PATIENCE_SECONDS, 2 * (stage.target_seconds or 0.0)) and stage.name in engine.in_line
+
+
+@dataclass
+class Absence:
+    """Remembers since when each broker was seen to be away."""
+
+    _since: dict[str, float] = field(default_factory=dict)
+
+    def look(self, now: float, away: Iterable[str]) -> list[AwaySeen]:
+        """Those away, by what needs them, each with how long it has been."""
+        self._since = {name: self._since.get(name, now) for name in away}
+        return [AwaySeen(name, now - since) for name, since in self._since.items()]

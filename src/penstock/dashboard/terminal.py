@@ -64,10 +64,12 @@ def _heading(at: float, state: Mapping[str, Any]) -> Text:
     stages, pipelines = state["stages"].values(), state["pipelines"].values()
     busy = sum(each["slots_busy"] for each in stages)
     waiting = sum(each["rows_waiting"] for each in stages)
+    nodes = state["engine"].get("nodes")
+    where = "" if nodes is None else f" on {nodes} nodes"
     text = Text.assemble(
         ("Penstock ", "bold"),
         (datetime.fromtimestamp(at, UTC).strftime("%H:%M:%S UTC"), "dim"),
-        f"  {busy:.1f} of {state['engine']['slots']} slots busy, {rows(waiting)} rows waiting  ",
+        f"  {busy:.1f} of {state['engine']['slots']} slots busy{where}, {rows(waiting)} rows waiting  ",
     )
     for each in pipelines:
         style = {"running": "green", "paused": "yellow", "failed": "bold red"}.get(each["state"], "dim")
@@ -78,7 +80,9 @@ def _heading(at: float, state: Mapping[str, Any]) -> Text:
 def _alerts(at: float, alerts: Iterable[Item]) -> list[Text]:
     found = sorted(alerts, key=lambda each: (each["severity"] != "critical", each["since"]))
     if not found:
-        return [Text("✓ all is well: targets are met, stages move, disks have room", "green")]
+        return [
+            Text("✓ all is well: targets are met, stages move, brokers are there, disks have room", "green")
+        ]
     return [
         Text(
             f"{'✕' if each['severity'] == 'critical' else '!'} {each['kind']} {each['subject']}: "

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
+from penstock.measure.alerts import DiskSeen
 from penstock.measure.changes import Change
 from penstock.measure.profiles import StageProfile
 from penstock.measure.turns import TurnRecord
+from penstock.pipeline import sinks
 from penstock.pipeline.latency import Duration
+from penstock.pipeline.sources import FromSpool
 from penstock.scheduling.decisions import Decision
 from penstock.spark.reports import SinkReport, StageReport, TenantReport
 from penstock.stages.stage import Stage, StageGraph
@@ -31,6 +35,12 @@ class Watched(Protocol):
 
     @property
     def in_line(self) -> frozenset[str]: ...
+
+    @property
+    def pool_nodes(self) -> int | None: ...
+
+    @property
+    def away(self) -> frozenset[str]: ...
 
     @property
     def pipelines(self) -> Mapping[str, str]: ...
@@ -88,6 +98,35 @@ def edges(graph: StageGraph) -> Iterator[Edge]:
 def steps(stage: Stage) -> tuple[str, ...]:
     """What a stage does, by the names of its operators."""
     return tuple(operator.name for operator in stage.operators)
+
+
+def folders_of(graphs: Iterable[StageGraph]) -> list[Path]:
+    """Where pipelines read and write besides the state directory: folders of sinks, spools of the user's."""
+    ends: list[Any] = []
+    for graph in graphs:
+        ends += [stage.sink.spec for stage in graph.stages if stage.sink is not None]
+        ends += [queue.source.spec for queue in graph.queues.values() if queue.source is not None]
+    return [
+        end.spool.path if hasattr(end, "spool") else Path(end.path).absolute()
+        for end in ends
+        if isinstance(end, (sinks.Parquet, sinks.JsonLines, sinks.Table, sinks.ToSpool, FromSpool))
+    ]
+
+
+def disks_of(folders: Iterable[Path]) -> list[DiskSeen]:
+    """The disks that folders lie on, each named by the first of them, without those that cannot be asked."""
+    found: dict[int, DiskSeen] = {}
+    for folder in folders:
+        # A sink's folder is made with its first rows.
+        there = next((each for each in (folder, *folder.parents) if each.exists()), folder)
+        try:
+            device = there.stat().st_dev
+            if device not in found:
+                usage = shutil.disk_usage(there)
+                found[device] = DiskSeen(str(folder), usage.free, usage.total)
+        except OSError:
+            continue
+    return list(found.values())
 
 
 def budgets_of(graphs: Iterable[StageGraph]) -> dict[str, Budget]:

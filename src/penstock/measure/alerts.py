@@ -1,4 +1,4 @@
-"""What somebody should be told of: missed targets, failed and stuck stages, budgets and disks near their end.
+"""What somebody should be told of: missed targets, stages that failed or do not move, brokers away, disks.
 
 Values in, alerts with reasons out; who looks, and how often, is the caller's business.
 """
@@ -7,18 +7,26 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, get_args
 
 from penstock.measure.promises import ENOUGH_IN_TIME
 from penstock.pipeline.latency import format_seconds
 
-AlertKind = Literal["target", "failed", "stuck", "budget", "disk"]
+AlertKind = Literal["target", "failed", "stuck", "slow", "away", "budget", "disk"]
 Severity = Literal["warning", "critical"]
+KINDS: tuple[AlertKind, ...] = get_args(AlertKind)
+SEVERITIES: tuple[Severity, ...] = get_args(Severity)
 
 STUCK_SECONDS = 4.0
 """A stage that stands for so long may be stuck; looked at every 3 s, it is told within 10 s."""
 STUCK_TIMES = 5.0
 """A turn that takes so many times as long as its stage's turns do is stuck."""
+SLOW_TIMES = 2.0
+"""One that takes so many times as long is slow: it may be stuck, or have more to do than others."""
+OVERDUE_SECONDS = 6.0
+"""Or one that should have ended so long ago, so that it is told within 10 s of when it should have."""
+AWAY_SECONDS = 6.0
+"""A broker may be away for so long: at the start it is not there yet, and one that restarts is soon back."""
 FIRST_TURN_SECONDS = 30.0
 """What the first turn may take, of which nothing is known."""
 BADLY_LATE = 0.5
@@ -65,6 +73,15 @@ class StageSeen:
     usual_seconds: float | None
     may_run: bool
     waits_on_purpose: bool = False
+    target_seconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AwaySeen:
+    """A source, a sink or a topic between stages whose broker is not there, and for how long so far."""
+
+    name: str
+    seconds: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,10 +141,9 @@ def stuck_stages(stages: Iterable[StageSeen], free_slots: int, now: float) -> li
 
 def _stuck(stage: StageSeen, free_slots: int, now: float) -> Alert | None:
     if stage.turn_seconds is not None:
-        usual = stage.usual_seconds
-        limit = FIRST_TURN_SECONDS if usual is None else max(STUCK_SECONDS, STUCK_TIMES * usual)
-        if stage.turn_seconds <= limit:
+        if stage.turn_seconds <= _stuck_after(stage.usual_seconds):
             return None
+        usual = stage.usual_seconds
         known = "what its turns take is not known yet" if usual is None else f"its turns take {usual:.2g} s"
         told = f"a turn runs for {stage.turn_seconds:.0f} s; {known}"
     elif stage.rows_waiting and stage.may_run and free_slots > 0 and not stage.waits_on_purpose:
@@ -138,6 +154,59 @@ def _stuck(stage: StageSeen, free_slots: int, now: float) -> Alert | None:
     else:
         return None
     return Alert("stuck", "critical", stage.name, told, now)
+
+
+def _stuck_after(usual_seconds: float | None) -> float:
+    return FIRST_TURN_SECONDS if usual_seconds is None else max(STUCK_SECONDS, STUCK_TIMES * usual_seconds)
+
+
+def slow_stages(stages: Iterable[StageSeen], free_slots: int, now: float) -> list[Alert]:
+    """A warning for each stage that may be stuck, before it is sure.
+
+    Its turn takes much longer than its turns do, or it stands in line for more than twice its target
+    though slots are free. While its turns are its first, which are cold, nothing is said.
+    """
+    alerts = (_slow(stage, free_slots, now) for stage in stages)
+    return [alert for alert in alerts if alert is not None]
+
+
+def _slow(stage: StageSeen, free_slots: int, now: float) -> Alert | None:
+    turn, usual, target = stage.turn_seconds, stage.usual_seconds, stage.target_seconds
+    if usual is None:
+        return None
+    if turn is not None:
+        if not _slow_after(usual) < turn <= _stuck_after(usual):
+            return None
+        told = f"slow turn: it runs for {turn:.0f} s; its turns take {usual:.2g} s"
+    elif stage.rows_waiting and stage.may_run and free_slots > 0 and stage.waits_on_purpose and target:
+        if stage.still_seconds <= max(STUCK_SECONDS, SLOW_TIMES * target):
+            return None
+        told = (
+            f"{stage.rows_waiting:,} rows wait in line for {stage.still_seconds:.0f} s, with slots free; "
+            f"the target is {format_seconds(target)}"
+        )
+    else:
+        return None
+    return Alert("slow", "warning", stage.name, told, now)
+
+
+def _slow_after(usual_seconds: float) -> float:
+    return max(STUCK_SECONDS, min(SLOW_TIMES * usual_seconds, usual_seconds + OVERDUE_SECONDS))
+
+
+def away_brokers(away: Iterable[AwaySeen], now: float) -> list[Alert]:
+    """A warning for each source, sink or topic whose broker is not there, whether rows wait or not."""
+    return [
+        Alert(
+            "away",
+            "warning",
+            each.name,
+            f"its broker has been away for {each.seconds:.0f} s: no rows go through it, and it is looked for",
+            now,
+        )
+        for each in away
+        if each.seconds > AWAY_SECONDS
+    ]
 
 
 def spent_budgets(budgets: Iterable[BudgetSeen], now: float) -> list[Alert]:
@@ -164,7 +233,7 @@ def full_disks(disks: Iterable[DiskSeen], now: float) -> list[Alert]:
             "critical" if disk.share_free < DISK_FULL else "warning",
             disk.path,
             f"{disk.share_free:.0%} of the disk is free ({disk.free_bytes / 1e9:,.1f} GB): "
-            "queues and checkpoints stop when it is full",
+            "turns that write there fail when it is full",
             now,
         )
         for disk in disks

@@ -126,14 +126,22 @@ class LatencyHistogram:
 
     def share_within(self, seconds: float) -> float:
         """Share (0 to 1) of the rows that took at most `seconds`."""
+        return self.counts_within(seconds)[0] / self._count if self._count else 0.0
+
+    def counts_within(self, *bounds: float) -> tuple[float, ...]:
+        """Rows that took at most each of these seconds, which ascend: quicker than one after the other."""
+        reached = np.concatenate(([0.0], np.cumsum(np.frombuffer(self._buckets))))
+        return tuple(self._count_within(seconds, reached) for seconds in bounds)
+
+    def _count_within(self, seconds: float, reached: np.ndarray) -> float:
+        """`reached[i]`: the rows in the buckets before bucket i."""
         if not self._count or seconds < self._least:
             return 0.0
         if seconds >= self._greatest:
-            return 1.0
+            return self._count
         bucket = _bucket(seconds)
-        below = float(np.frombuffer(self._buckets)[:bucket].sum())
-        within = below + self._buckets[bucket] * _part_of_bucket(bucket, seconds)
-        return min(within / self._count, 1.0)
+        within = float(reached[bucket]) + self._buckets[bucket] * _part_of_bucket(bucket, seconds)
+        return min(within, self._count)
 
     def merge(self, other: LatencyHistogram) -> None:
         """Adds all rows of `other`, which stays as it is."""

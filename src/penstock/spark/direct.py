@@ -46,10 +46,14 @@ class DirectStage(StageBase):
         self._remote = destination.end if isinstance(destination.end, RemoteEnd) else None
 
     @property
+    def end_is_away(self) -> bool:
+        """Whether it writes to a process elsewhere that is not there now."""
+        return self._remote is not None and not self._remote.ready
+
+    @property
     def may_run(self) -> bool:
         """Also not while its end is away: its rows wait, and it takes no slot."""
-        ready = self._remote is None or self._remote.ready
-        return super().may_run and ready
+        return super().may_run and not self.end_is_away
 
     def view(self, now: float) -> StageView | None:
         if self._remote is not None:

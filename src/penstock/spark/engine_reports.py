@@ -13,6 +13,7 @@ from penstock.plan.model_choice import Choice
 from penstock.scheduling.decisions import Decision
 from penstock.scheduling.policies import Policy
 from penstock.scheduling.scheduler import CutCount
+from penstock.spark.cluster.pool import ClusterPool
 from penstock.spark.dispatcher import Dispatcher
 from penstock.spark.reports import (
     SinkReport,
@@ -39,11 +40,22 @@ class EngineReports:
     _dispatcher: Dispatcher
     _pipelines: dict[str, RunningPipeline]
     _slot_control: SlotControl
+    pool: ClusterPool | None
 
     @property
     def pool_slots(self) -> int:
         """The slots that there are now."""
         return self._dispatcher.slots
+
+    @property
+    def pool_nodes(self) -> int | None:
+        """The nodes of the cluster that are in view; None where there is no cluster."""
+        return None if self.pool is None else self.pool.nodes
+
+    @property
+    def away(self) -> frozenset[str]:
+        """Sources, sinks and topics between stages whose broker is not there now, as "pipeline.name"."""
+        return frozenset().union(*(running.away for running in self._all))
 
     @property
     def _all(self) -> tuple[RunningPipeline, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import pyarrow as pa
 
@@ -34,6 +34,16 @@ class QueueFeeder(Protocol):
     def pause(self, paused: bool) -> None: ...
 
     def stop(self) -> None: ...
+
+
+@runtime_checkable
+class Connected(Protocol):
+    """A feeder whose rows come from somebody who may go away and come back."""
+
+    @property
+    def connected(self) -> bool:
+        """Whether that one is there now."""
+        ...
 
 
 FEEDERS: dict[type, Callable[[Any, Spool, Clock], QueueFeeder]] = {

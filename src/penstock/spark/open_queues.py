@@ -12,7 +12,7 @@ from penstock.queues.errors import SpoolClosed
 from penstock.queues.spool import Spool
 from penstock.scheduling.progress import IDLE_SECONDS, SourcesRule
 from penstock.spark.compile import Compiler
-from penstock.spark.feeder_catalog import QueueFeeder, feeder_for, has_feeder
+from penstock.spark.feeder_catalog import Connected, QueueFeeder, feeder_for, has_feeder
 from penstock.spark.jvm import schema_from_ddl
 from penstock.spark.kafka.queue import TopicQueue
 from penstock.spark.surroundings import Surroundings
@@ -26,7 +26,7 @@ class OpenQueues:
         self._graph, self._folder, self._around = graph, folder, around
         self.spools: dict[str, Spool] = {}
         self.own: list[Spool] = []
-        self.feeders: list[QueueFeeder] = []
+        self._fed: dict[str, QueueFeeder] = {}
         self._listeners: list[tuple[Spool, Callable[[], None]]] = []
 
     def open(self, compiler: Compiler) -> None:
@@ -57,7 +57,7 @@ class OpenQueues:
         if has_feeder(spec):
             feeder = feeder_for(spec, spool, self._around.dispatcher.clock)
             compiler.schemas[queue.name] = from_arrow_schema(feeder.schema)
-            self.feeders.append(feeder)
+            self._fed[queue.name] = feeder
         elif queue.loop_schema is not None:
             compiler.schemas[queue.name] = schema_from_ddl(queue.loop_schema)
 
@@ -75,6 +75,17 @@ class OpenQueues:
         """Calls `listener` when something has changed in a spool, until it is closed."""
         spool.add_listener(listener)
         self._listeners.append((spool, listener))
+
+    @property
+    def feeders(self) -> list[QueueFeeder]:
+        """Those that fill queues now."""
+        return list(self._fed.values())
+
+    @property
+    def away(self) -> frozenset[str]:
+        """The queues whose source is not there now, as far as its feeder knows."""
+        fed = tuple(self._fed.items())
+        return frozenset(name for name, each in fed if isinstance(each, Connected) and not each.connected)
 
     def end_feeders(self) -> None:
         for feeder in self.feeders:
@@ -97,5 +108,5 @@ class OpenQueues:
             spool.remove_listener(listener)
         for spool in self.own:
             spool.close()
-        self.own, self.feeders, self._listeners = [], [], []
+        self.own, self._fed, self._listeners = [], {}, []
         self.spools.clear()

@@ -17,6 +17,7 @@ from penstock.errors import PenstockError
 from penstock.pipeline.pipeline import Pipeline
 from penstock.queues.disk import Disk
 from penstock.queues.spool import Spool
+from penstock.spark.away import away_from
 from penstock.spark.blame import blame
 from penstock.spark.compile import Compiler, RunningStage
 from penstock.spark.dead_letters import dead_letters_in
@@ -300,6 +301,11 @@ class RunningPipeline:
         return dead_letters_in(
             spool for spool in self._queues.own if self.graph.queues[spool.name].dead_letters
         )
+
+    @property
+    def away(self) -> frozenset[str]:
+        """Its sources, sinks and topics between stages whose broker is not there now."""
+        return self._queues.away | away_from(tuple(self.stages), self.graph)
 
     @property
     def rows_waiting(self) -> int:

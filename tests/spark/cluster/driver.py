@@ -103,7 +103,10 @@ def _refusal(nodes: Nodes, name: str) -> str:
 
 
 def _await_slots(engine: Engine, slots: int) -> None:
-    _await(lambda: engine.pool_slots == slots, f"{slots} slots")
+    # Every worker has one core.
+    _await(
+        lambda: (engine.pool_slots, engine.pool_nodes) == (slots, slots), f"{slots} slots on as many nodes"
+    )
 
 
 def _await(condition: object, what: str) -> None:

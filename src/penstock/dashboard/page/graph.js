@@ -5,6 +5,7 @@ import { make, rows, seconds, share, sinkStatus, stageStatus, STATUS_WORDS } fro
 const STAGE = { width: 176, height: 66 };
 const END = { width: 132, height: 50 };
 const STEP = { x: 262, y: 86 };
+const SURE_SECONDS = 6;
 const drawn = new Map();
 
 export function drawGraphs(box, store, actions) {
@@ -35,21 +36,27 @@ function build(pipeline, actions) {
     figures: make("span", { class: "fig" }), button: make("button", { type: "button" }),
   };
   const error = make("p", { class: "error", hidden: true });
-  twice(head.button, () => actions.toggle(pipeline.name, head.badge.textContent));
+  twice(head.button, pipeline.name, actions.say, () => actions.toggle(pipeline.name, head.badge.textContent));
   const card = make("article", { class: "card", "aria-label": `Pipeline ${pipeline.name}` },
     make("div", { class: "head" }, head.title, head.badge, head.figures, head.button), error, make("div", { class: "scroll" }, svg));
   return { card, head, error, nodes, lines };
 }
 
-// A button that stops something asks once more.
-function twice(button, act) {
+function word(button, text, pipeline) {
+  if (button.textContent !== text) button.textContent = text;
+  button.setAttribute("aria-label", `${text} pipeline ${pipeline}`);
+}
+
+// A button that stops something asks once more, aloud too.
+function twice(button, pipeline, say, act) {
   let sure = 0;
   button.addEventListener("click", () => {
     if (button.textContent !== "Pause" && !button.classList.contains("sure")) return act();
     if (!button.classList.contains("sure")) {
       button.classList.add("sure");
-      button.textContent = "Pause: sure?";
-      sure = setTimeout(() => { button.classList.remove("sure"); button.textContent = "Pause"; }, 4000);
+      word(button, "Pause: sure?", pipeline);
+      say(`Pause ${pipeline}? Press again within ${SURE_SECONDS} seconds to pause it`);
+      sure = setTimeout(() => { button.classList.remove("sure"); word(button, "Pause", pipeline); say(`${pipeline} was not paused`); }, 1000 * SURE_SECONDS);
       return;
     }
     clearTimeout(sure);
@@ -139,8 +146,7 @@ function update({ head, error, nodes, lines }, pipeline, stages, sinks, alerts) 
   const rate = pipeline.input_rows_per_second == null ? "" : ` · ${rows(pipeline.input_rows_per_second)} rows/s come`;
   const most = pipeline.highest_rows_per_second == null ? "" : `, ${rows(pipeline.highest_rows_per_second)} could be taken`;
   head.figures.textContent = `tenant ${pipeline.tenant}${rate}${most}`;
-  if (!head.button.classList.contains("sure")) head.button.textContent = pipeline.state === "running" ? "Pause" : "Resume";
-  head.button.setAttribute("aria-label", `${head.button.textContent} pipeline ${pipeline.name}`);
+  if (!head.button.classList.contains("sure")) word(head.button, pipeline.state === "running" ? "Pause" : "Resume", pipeline.name);
   error.hidden = !pipeline.error;
   error.textContent = pipeline.error;
   for (const each of nodes) {

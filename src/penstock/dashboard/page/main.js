@@ -14,6 +14,7 @@ function say(text) {
 }
 
 const actions = {
+  say,
   story: (name, from) => openStory($("story"), store, name, from),
   async toggle(pipeline, state) {
     try {

@@ -3,7 +3,7 @@
 import { ask } from "./live.js";
 import { ago, clock, make, rows, seconds, share, stageStatus, STATUS_WORDS } from "./words.js";
 
-const KINDS = { target: "Target missed", failed: "Pipeline failed", stuck: "Stuck", budget: "Privacy budget", disk: "Disk" };
+const KINDS = { target: "Target missed", failed: "Pipeline failed", stuck: "Stuck", slow: "Slow", away: "Broker away", budget: "Privacy budget", disk: "Disk" };
 
 export function drawFacts(box, store) {
   const { engine = {}, stages = {}, sinks = {}, pipelines = {} } = store.state;
@@ -13,7 +13,7 @@ export function drawFacts(box, store) {
   const waiting = Object.values(stages).reduce((sum, stage) => sum + stage.rows_waiting, 0);
   const facts = {
     "targets met": aimed.length ? `${kept} of ${aimed.length}` : "none yet",
-    "slots busy": `${busy.toFixed(1)} of ${engine.slots ?? "?"}`,
+    "slots busy": `${busy.toFixed(1)} of ${engine.slots ?? "?"}${engine.nodes == null ? "" : ` on ${engine.nodes} nodes`}`,
     "rows waiting": rows(waiting),
     pipelines: Object.keys(pipelines).length,
     policy: (engine.policy ?? "").replace(/\(.*/, ""),
@@ -43,7 +43,7 @@ const alertLine = (alert) =>
   make("div", { class: `alert ${alert.severity}` }, make("b", {}, `${alert.severity === "critical" ? "✕" : "!"} ${KINDS[alert.kind]}: ${alert.subject}`),
     make("span", { class: "what" }), make("span", { class: "since", "aria-hidden": "true" }));
 
-const calm = (store) => make("div", { class: "alert calm" }, make("b", {}, store.at ? "✓ All is well" : "…"), make("span", { class: "what" }, store.at ? "targets are met, stages move, disks have room" : "waiting for the engine"), make("span", { class: "since" }));
+const calm = (store) => make("div", { class: "alert calm" }, make("b", {}, store.at ? "✓ All is well" : "…"), make("span", { class: "what" }, store.at ? "targets are met, stages move, brokers are there, disks have room" : "waiting for the engine"), make("span", { class: "since" }));
 
 let changesShown = "";
 export function drawChanges(box, store) {

@@ -1,4 +1,4 @@
-// What was, over time: latency with its target, who ran on which slot, slots in use with what changed.
+// What was, over time: latency with its target, who ran when, slots and nodes with what changed.
 
 import { change } from "./live.js";
 import { clock, hue, make, rows, seconds, share, sinkStatus } from "./words.js";
@@ -142,7 +142,7 @@ function curve(pen, points, x, y, colour, width, alpha) {
   pen.globalAlpha = 1;
 }
 
-// --- turns: who ran when, on which slot
+// --- turns: who ran when, in as many lanes as there are slots
 
 let turnsShown = [];
 
@@ -171,7 +171,9 @@ export function drawTurns(canvas, legend, store, span) {
   }
   drawLegend(legend, [...seen].sort());
   const taken = turnsShown.reduce((sum, turn) => sum + (Math.min(turn.end, end) - Math.max(turn.at, begin)) * turn.slots, 0);
-  canvas.setAttribute("aria-label", `${turnsShown.length} turns of ${seen.size} stages in the last ${end - begin} seconds on ${slots} slots, which were busy for ${share(Math.min(1, taken / ((end - begin) * slots)))} of the time`);
+  canvas.setAttribute("aria-valuemax", turnsShown.length);
+  // Whoever steps through the turns is told of those, not of their number again and again.
+  if (document.activeElement !== canvas) canvas.setAttribute("aria-label", `${turnsShown.length} turns of ${seen.size} stages in the last ${end - begin} seconds on ${slots} slots, which were busy for ${share(Math.min(1, taken / ((end - begin) * slots)))} of the time`);
 }
 
 function inLanes(store, slots, begin) {
@@ -205,11 +207,12 @@ function drawLegend(box, names) {
 }
 
 export function explainTurns(canvas, tip) {
-  let at = -1;
+  let chosen = null;
+  const told = (turn) => `${turn.stage}: ${turn.running ? "runs for " : ""}${seconds(turn.end - turn.at)}${turn.rows == null ? "" : `, ${rows(turn.rows)} rows`}, from ${clock(turn.at)}`;
   const show = (turn) => {
     tip.hidden = !turn;
     if (!turn) return;
-    tip.textContent = `${turn.stage}: ${turn.running ? "runs for" : ""} ${seconds(turn.end - turn.at)}${turn.rows == null ? "" : `, ${rows(turn.rows)} rows`}, from ${clock(turn.at)}`;
+    tip.textContent = told(turn);
     tip.style.left = `${Math.min(turn.box.x + 12, canvas.clientWidth - 200)}px`;
     tip.style.top = `${turn.box.y + turn.box.height + 12}px`;
   };
@@ -217,12 +220,18 @@ export function explainTurns(canvas, tip) {
     show(turnsShown.find(({ box }) => event.offsetX >= box.x - 1 && event.offsetX <= box.x + box.width + 1 && event.offsetY >= box.y && event.offsetY <= box.y + box.height));
   });
   canvas.addEventListener("pointerleave", () => show(null));
-  canvas.addEventListener("blur", () => { at = -1; show(null); });
+  canvas.addEventListener("blur", () => { chosen = null; show(null); });
   canvas.addEventListener("keydown", (event) => {
-    if (event.key !== "ArrowLeft" && event.key !== "ArrowRight") return;
+    const step = { ArrowLeft: -1, ArrowRight: 1, Home: -Infinity, End: Infinity }[event.key], last = turnsShown.length - 1;
+    if (!step || last < 0) return;
     event.preventDefault();
-    at = at < 0 ? turnsShown.length - 1 : Math.max(0, Math.min(turnsShown.length - 1, at + (event.key === "ArrowLeft" ? -1 : 1)));
-    show(turnsShown[at]);
+    // By its time: while somebody looks at one, turns come at the end and fall out at the beginning.
+    const found = turnsShown.findIndex((turn) => chosen && turn.at === chosen.at && turn.stage === chosen.stage);
+    const at = chosen ? Math.max(0, Math.min(last, found + step)) : step === -Infinity ? 0 : last;
+    chosen = turnsShown[at];
+    show(chosen);
+    canvas.setAttribute("aria-valuenow", at + 1);
+    canvas.setAttribute("aria-valuetext", told(chosen));
   });
 }
 
@@ -253,19 +262,26 @@ export function drawPool(canvas, legend, store, span) {
     pen.fill();
     pen.globalAlpha = 1;
   }
-  pen.strokeStyle = colour.text;
-  pen.lineWidth = 1.5;
-  pen.beginPath();
-  uses.forEach((use, at) => { if (at) pen.lineTo(x(use[0]), y(uses[at - 1][1])); pen.lineTo(x(use[0]), y(use[1])); });
-  pen.stroke();
+  stairs(pen, uses, x, (use) => y(use[1]), colour.text);
+  const nodes = uses.some((use) => use[3] != null);
+  if (nodes) stairs(pen, uses, x, (use) => y(use[3] ?? 0), colour.link);
   pen.fillStyle = colour.text;
   for (const [at, kind] of store.changes) if (at >= begin && MARKED.has(kind)) { pen.beginPath(); pen.moveTo(x(at), 2); pen.lineTo(x(at) - 4, -5 + 14); pen.lineTo(x(at) + 4, 9); pen.fill(); }
-  const key = names.join();
+  const key = [nodes, ...names].join();
   if (legend.dataset.names !== key) {
     legend.dataset.names = key;
-    legend.replaceChildren(...names.map((name) => { const mark = make("span", { class: "key" }, name); mark.style.setProperty("--none", hue(name, "tenant")); return mark; }), make("span", {}, "▴ a change"));
+    legend.replaceChildren(make("span", { class: "line slots" }, "slots"), ...(nodes ? [make("span", { class: "line nodes" }, "nodes")] : []), ...names.map((name) => { const mark = make("span", { class: "key" }, name); mark.style.setProperty("--none", hue(name, "tenant")); return mark; }), make("span", {}, "▴ a change"));
   }
   const last = uses.at(-1);
   const busy = last ? Object.values(last[2]).reduce((a, b) => a + b, 0) : 0;
-  canvas.setAttribute("aria-label", `${busy.toFixed(1)} of ${slots} slots busy in the last minute: ${names.map((name) => `${name} ${(last?.[2][name] ?? 0).toFixed(1)}`).join(", ")}`);
+  canvas.setAttribute("aria-label", `${busy.toFixed(1)} of ${slots} slots busy in the last minute${last?.[3] == null ? "" : ` on ${last[3]} nodes`}: ${names.map((name) => `${name} ${(last?.[2][name] ?? 0).toFixed(1)}`).join(", ")}`);
+}
+
+// A number that stays until it changes.
+function stairs(pen, uses, x, y, colour) {
+  pen.strokeStyle = colour;
+  pen.lineWidth = 1.5;
+  pen.beginPath();
+  uses.forEach((use, at) => { if (at) pen.lineTo(x(use[0]), y(uses[at - 1])); pen.lineTo(x(use[0]), y(use)); });
+  pen.stroke();
 }

@@ -41,6 +41,8 @@ class ClusterPool:
         self._refused: set[str] = set()
         self._hidden: frozenset[str] = frozenset()
         self._slots = -1
+        self.nodes = 0
+        """That have executors which may be used, as of the last look."""
         self._closed = False
         self._lock = threading.Lock()
 
@@ -109,6 +111,7 @@ class ClusterPool:
             for each in executors
             if each.id not in self._refused and not self._hidden & {each.place, each.alias}
         ]
+        self.nodes = len({each.place for each in usable})
         cores = sum(each.cores for each in usable)
         return cores if self._most is None else min(cores, self._most)
 

@@ -24,7 +24,10 @@ public class StreamProbe {
     StringBuilder ids = new StringBuilder();
     StreamingQuery[] queries = session.streams().active();
     for (int i = 0; i < queries.length; i++) {
-      ids.append(queries[i].runId()).append(' ');
+      // One that was stopped while it is held is listed until its callback returns.
+      if (queries[i].isActive()) {
+        ids.append(queries[i].runId()).append(' ');
+      }
     }
     return ids.toString();
   }
