@@ -165,7 +165,7 @@ def _outlook(plan: BatchPlan, workflow: Workflow, pool: Pool) -> Outlook:
         else stage
         for stage, rate in zip(workflow.stages, workflow.rates, strict=True)
     )
-    # What needs a part of the reserve now may not need it soon.
-    model = DelayModel(Workflow(stages, workflow.products), replace(pool, reserve=pool.reserve / 2))
+    # The reserve is there for costs that vary: other batches are wanted where even all of it is too little.
+    model = DelayModel(Workflow(stages, workflow.products), replace(pool, reserve=0.0))
     estimate = model.estimate([plan.rows.get(stage.name, 1) for stage in stages])
     return Outlook(estimate.ratio, model.fits(estimate))
