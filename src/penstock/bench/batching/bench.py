@@ -38,9 +38,9 @@ FIRST_RATES = {"batchit": 1000.0, "llf": 1000.0, "edgewise": 200.0, "single": 4.
 TRIGGERS = ("conditional", "product", "1s", "10s", "60s")
 HISTORY_SEED = 101
 STEADY_SECONDS = 1200.0
-SLOTS = (1, 2, 4, 6, 8)
-RESERVES = (0.05, 0.1, 0.2, 0.4)
-MOST_ROWS = (50, 200, 1000, 5000)
+SLOTS = (1, 2, 4, 8)
+RESERVES = (0.05, 0.1, 0.4)
+MOST_ROWS = (50, 500, 5000)
 LEAST_RATE = 1.0
 
 
