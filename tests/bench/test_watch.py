@@ -23,7 +23,8 @@ def test_a_viewer_gets_a_large_frame_and_then_small_ones(tmp_path: Path) -> None
             engine.advance(1)
             watch.fresh(0)
             eventually(lambda: len(sizes) > 1)
-        assert 0 < sizes[1] < sizes[0] / 3
+        # All of it again would be more than the first frame; what changes in a look hangs on when it came.
+        assert 0 < sizes[1] < sizes[0] * 3 / 4
 
 
 def test_metrics_are_asked_for_over_one_connection(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pytest
 from pyspark.sql import functions as F
+from tests.spark.conftest import eventually
 
 from penstock import Pipeline, Spool, sinks, sources
 from penstock.spark import granted_frames
@@ -205,13 +206,15 @@ def counted(rows: DataFrame) -> DataFrame:
     return rows.withWatermark("ts", "0 seconds").groupBy(F.window("ts", "10 seconds"), "flag").count()
 
 
-def run_with_state(engine: EngineFactory, folder: Path, tables: list[pa.Table]) -> list[dict[str, Any]]:
+def run_with_state(
+    engine: EngineFactory, folder: Path, tables: list[pa.Table], operator: Operator = counted
+) -> list[dict[str, Any]]:
     """The windows that come of the tables, each in a turn of its own."""
     got: list[dict[str, Any]] = []
     with Spool(folder / "in") as spool:
         pipeline = Pipeline("small")
         made = pipeline.source("in", sources.FromSpool(spool, SCHEMA)).operator(
-            "count", counted, stateful=True, watermark="ts"
+            "count", operator, stateful=True, watermark="ts"
         )
         made.sink("out", sinks.Callback(lambda table, turn: got.extend(table.to_pylist())))
         running = engine(folder / "state")
@@ -231,3 +234,33 @@ def test_turns_with_state_on_one_slot_start_no_job(
     assert jobs_so_far(spark) == before
     # A row a second in windows of 10 s, half of them with the flag; the last window is not over yet.
     assert [row["count"] for row in got] == [5] * 2 * 9
+
+
+def test_what_is_observed_in_turns_with_state_counts_their_rows(
+    engine: EngineFactory, spark: SparkSession, tmp_path: Path
+) -> None:
+    from pyspark.sql.streaming import StreamingQueryListener
+
+    observed: list[int] = []
+
+    class Listening(StreamingQueryListener):
+        def onQueryStarted(self, event: Any) -> None: ...
+        def onQueryIdle(self, event: Any) -> None: ...
+        def onQueryTerminated(self, event: Any) -> None: ...
+
+        def onQueryProgress(self, event: Any) -> None:
+            observed.extend(row["rows"] for row in event.progress.observedMetrics.values())
+
+    listening = Listening()
+    spark.streams.addListener(listening)
+    try:
+        tables = [rows(0, 20), rows(20, 13)]
+        run_with_state(
+            engine,
+            tmp_path,
+            tables,
+            lambda frame: counted(frame.observe("seen", F.count("*").alias("rows"))),
+        )
+        eventually(lambda: sum(observed) == 33)
+    finally:
+        spark.streams.removeListener(listening)

@@ -28,6 +28,8 @@ CODE = "spark.sql.codegen.factoryMode"
 # such literal, and stays generated.)
 INTERPRETED, GENERATED = "NO_CODEGEN", "FALLBACK"
 ROWS_WORTH_COMPILING = 30_000
+# What `observe()` collects is otherwise taken from the results of jobs, which most held turns are without.
+OBSERVED = "spark.sql.legacy.observeMetricsAggregateAllAttempts"
 # How long a query that stops may go on with rows that keep coming.
 REST_SECONDS = 5.0
 
@@ -87,7 +89,7 @@ class HeldQuery:
             .outputMode(self._settings.output_mode)
             .option("checkpointLocation", str(self._settings.checkpoint))
         )
-        wanted = {PARTITIONS: str(self._settings.partitions), CODE: self._code}
+        wanted = {PARTITIONS: str(self._settings.partitions), CODE: self._code, OBSERVED: "true"}
         if self._settings.store is not None:
             wanted |= STORE_SETTINGS[self._settings.store]
         with settings_for_start(session, wanted):

@@ -9,7 +9,7 @@ public class Bloom implements UDF1, Function {
   private final OncePerJvm ids;
   private final long expected;
   private final double falsePositives;
-  private transient BloomFilter filter;
+  private transient volatile BloomFilter filter;
 
   public Bloom(OncePerJvm ids, long expected, double falsePositives) {
     this.ids = ids;

@@ -7,7 +7,7 @@ import org.apache.spark.sql.api.java.UDF1;
 /** What stands behind an id in a table of lines "id tab text"; null for an id that is not there. */
 public class Lookup implements UDF1, Function {
   private final OncePerJvm table;
-  private transient HashMap found;
+  private transient volatile HashMap found;
 
   public Lookup(OncePerJvm table) {
     this.table = table;

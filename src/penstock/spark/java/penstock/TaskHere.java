@@ -9,10 +9,13 @@ import org.apache.spark.SparkEnv;
 import org.apache.spark.SparkEnv$;
 import org.apache.spark.TaskContext$;
 import org.apache.spark.TaskContextImpl;
+import org.apache.spark.TaskKilledException;
 import org.apache.spark.executor.TaskMetrics$;
+import org.apache.spark.memory.MemoryMode;
 import org.apache.spark.memory.TaskMemoryManager;
 import org.apache.spark.rdd.InputFileBlockHolder$;
 import org.apache.spark.rdd.RDD;
+import org.apache.spark.storage.BlockManager;
 import scala.Function2;
 import scala.Option;
 import scala.collection.Iterator;
@@ -28,7 +31,7 @@ final class TaskHere {
 
   /** Whether the rows come from one partition without an exchange before it, which would take a job of its own. */
   static boolean can(RDD rows) {
-    return rows.getNumPartitions() == 1 && hasNoExchange(rows);
+    return rows.getNumPartitions() == 1 && hasNoExchange(rows) && !rows.isBarrier();
   }
 
   private static boolean hasNoExchange(RDD rows) {
@@ -47,34 +50,70 @@ final class TaskHere {
     SparkEnv env = SparkEnv$.MODULE$.get();
     long number = NUMBERS.incrementAndGet();
     TaskMemoryManager memory = new TaskMemoryManager(env.memoryManager(), number);
-    TaskContextImpl context = new TaskContextImpl(
-        0, 0, 0, number, 0, 1, memory, settings, env.metricsSystem(), TaskMetrics$.MODULE$.empty(),
-        BigDecimal$.MODULE$.apply(1), (scala.collection.immutable.Map) Map$.MODULE$.empty());
-    env.blockManager().registerTask(number);
+    TaskContextImpl context = new Context(number, memory, settings, env);
+    BlockManager blocks = env.blockManager();
+    blocks.registerTask(number);
     InputFileBlockHolder$.MODULE$.initialize();
     TaskContext$.MODULE$.setTaskContext(context);
     try {
       return completed(rows, work, context);
     } finally {
+      blocks.memoryStore().releaseUnrollMemoryForThisTask(MemoryMode.ON_HEAP, Long.MAX_VALUE);
+      blocks.memoryStore().releaseUnrollMemoryForThisTask(MemoryMode.OFF_HEAP, Long.MAX_VALUE);
       TaskContext$.MODULE$.unset();
       InputFileBlockHolder$.MODULE$.unset();
-      env.blockManager().releaseAllLocksForTask(number);
+      blocks.releaseAllLocksForTask(number);
       memory.cleanUpAllAllocatedMemory();
     }
   }
 
   private static Object completed(RDD rows, Function2 work, TaskContextImpl context) {
-    Throwable broken = null;
+    Object made;
     try {
       Partition only = rows.partitions()[0];
-      return work.apply(context, rows.iterator(only, context));
+      made = work.apply(context, rows.iterator(only, context));
     } catch (Throwable problem) {
-      broken = problem;
-      context.markTaskFailed(problem);
+      giveUp(context, problem);
       throw problem;
-    } finally {
-      // State that was not committed is given up here.
-      context.markTaskCompleted(Option.apply(broken));
+    }
+    context.markTaskCompleted(Option.empty());
+    return made;
+  }
+
+  /** State that was not committed is given up, memory is freed. What goes wrong there must not hide the problem. */
+  private static void giveUp(TaskContextImpl context, Throwable problem) {
+    try {
+      context.markTaskFailed(problem);
+    } catch (Throwable further) {
+      problem.addSuppressed(further);
+    }
+    try {
+      context.markTaskCompleted(Option.apply(problem));
+    } catch (Throwable further) {
+      problem.addSuppressed(further);
+    }
+  }
+
+  /** Nobody kills it by its number; it ends where its thread is interrupted, as a query does that stops. */
+  private static final class Context extends TaskContextImpl {
+    private final Thread thread = Thread.currentThread();
+
+    Context(long number, TaskMemoryManager memory, Properties settings, SparkEnv env) {
+      super(
+          0, 0, 0, number, 0, 1, memory, settings, env.metricsSystem(), TaskMetrics$.MODULE$.empty(),
+          BigDecimal$.MODULE$.apply(1), (scala.collection.immutable.Map) Map$.MODULE$.empty());
+    }
+
+    public boolean isInterrupted() {
+      return thread.isInterrupted() || super.isInterrupted();
+    }
+
+    public void killTaskIfInterrupted() {
+      if (thread.isInterrupted()) {
+        // By this name Spark knows that a query was stopped, also when it has come by way of Python.
+        throw new TaskKilledException("java.lang.InterruptedException");
+      }
+      super.killTaskIfInterrupted();
     }
   }
 }
