@@ -107,6 +107,17 @@ def test_dearer_turns_lead_to_another_plan_only_if_a_product_is_late_by_them() -
     assert change.reason.startswith("by what turns cost now ")
 
 
+def test_the_reserve_takes_up_costs_that_vary_and_a_new_plan_comes_where_it_is_too_little() -> None:
+    site = Site(target="10min", slots=4)
+    site.costs = {name: profile(row_seconds=0.0088) for name in site.costs}
+    (first,) = site.run(5, 100)
+    assert first.holds
+    site.costs = {name: profile(row_seconds=0.0096) for name in site.costs}
+    assert site.run(60, 100) == []
+    site.costs = {name: profile(row_seconds=0.0104) for name in site.costs}
+    assert site.run(1, 100)[0].reason == "by what turns cost now the slots are too few for the batches"
+
+
 def test_while_state_is_loaded_its_time_counts_and_then_no_more() -> None:
     site = Site()
     site.costs["p.count"] = profile(state_seconds=1.5)
