@@ -36,6 +36,12 @@ def eventually(condition: Callable[[], bool], seconds: float = 30.0) -> None:
         time.sleep(0.01)
 
 
+def jobs_so_far(spark: SparkSession) -> int:
+    """How many jobs Spark has been given, by whomever."""
+    scheduler = spark.sparkContext._jsc.sc().dagScheduler()  # type: ignore[union-attr]
+    return int(scheduler.numTotalJobs())
+
+
 @pytest.fixture
 def state(tmp_path: Path) -> Path:
     return tmp_path / "state"

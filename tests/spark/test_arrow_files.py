@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
+from tests.spark.conftest import jobs_so_far
 
 from penstock.spark.arrow_files import BatchTable
 from penstock.spark.session import prepare_session
@@ -51,11 +52,6 @@ def test_no_rows_have_their_columns(spark: SparkSession, path: Path) -> None:
     frame = planned(spark).filter("id > 100")
 
     assert BatchTable(frame, path).of(frame) == frame.toArrow()
-
-
-def jobs_so_far(spark: SparkSession) -> int:
-    scheduler = spark.sparkContext._jsc.sc().dagScheduler()  # type: ignore[union-attr]
-    return int(scheduler.numTotalJobs())
 
 
 def test_one_partition_can_be_run_without_a_job(spark: SparkSession, path: Path) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pytest
 from pyspark.sql import functions as F
-from tests.spark.conftest import eventually
+from tests.spark.conftest import eventually, jobs_so_far
 
 from penstock import Pipeline, Spool, sinks, sources
 from penstock.spark import granted_frames
@@ -39,12 +39,14 @@ def rows(first: int, count: int) -> pa.Table:
     )
 
 
-def run(engine: EngineFactory, folder: Path, operator: Operator, tables: list[pa.Table]) -> list[pa.Table]:
+def run(
+    engine: EngineFactory, folder: Path, operator: Operator, tables: list[pa.Table], **options: Any
+) -> list[pa.Table]:
     """What comes of the tables, each in a turn of its own."""
     got: list[pa.Table] = []
     with Spool(folder / "in") as spool:
         pipeline = Pipeline("small")
-        made = pipeline.source("in", sources.FromSpool(spool, SCHEMA)).operator("it", operator)
+        made = pipeline.source("in", sources.FromSpool(spool, SCHEMA)).operator("it", operator, **options)
         made.sink("out", sinks.Callback(lambda table, turn: got.append(table)))
         running = engine(folder / "state")
         running.submit(pipeline)
@@ -197,11 +199,6 @@ def test_a_stage_with_several_tasks_runs_them_as_a_job(
     assert set(jobs.getJobIdsForGroup(None)) - before
 
 
-def jobs_so_far(spark: SparkSession) -> int:
-    scheduler = spark.sparkContext._jsc.sc().dagScheduler()  # type: ignore[union-attr]
-    return int(scheduler.numTotalJobs())
-
-
 def counted(rows: DataFrame) -> DataFrame:
     return rows.withWatermark("ts", "0 seconds").groupBy(F.window("ts", "10 seconds"), "flag").count()
 
@@ -210,20 +207,8 @@ def run_with_state(
     engine: EngineFactory, folder: Path, tables: list[pa.Table], operator: Operator = counted
 ) -> list[dict[str, Any]]:
     """The windows that come of the tables, each in a turn of its own."""
-    got: list[dict[str, Any]] = []
-    with Spool(folder / "in") as spool:
-        pipeline = Pipeline("small")
-        made = pipeline.source("in", sources.FromSpool(spool, SCHEMA)).operator(
-            "count", operator, stateful=True, watermark="ts"
-        )
-        made.sink("out", sinks.Callback(lambda table, turn: got.extend(table.to_pylist())))
-        running = engine(folder / "state")
-        running.submit(pipeline)
-        for table in tables:
-            spool.append(table)
-            running.drain(30)
-        running.stop()
-    return got
+    got = run(engine, folder, operator, tables, stateful=True, watermark="ts")
+    return [row for table in got for row in table.to_pylist()]
 
 
 def test_turns_with_state_on_one_slot_start_no_job(
