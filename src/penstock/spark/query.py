@@ -28,8 +28,6 @@ CODE = "spark.sql.codegen.factoryMode"
 # such literal, and stays generated.)
 INTERPRETED, GENERATED = "NO_CODEGEN", "FALLBACK"
 ROWS_WORTH_COMPILING = 30_000
-# What `observe()` collects is otherwise taken from the results of jobs, which most held turns are without.
-OBSERVED = "spark.sql.legacy.observeMetricsAggregateAllAttempts"
 # How long a query that stops may go on with rows that keep coming.
 REST_SECONDS = 5.0
 
@@ -89,7 +87,7 @@ class HeldQuery:
             .outputMode(self._settings.output_mode)
             .option("checkpointLocation", str(self._settings.checkpoint))
         )
-        wanted = {PARTITIONS: str(self._settings.partitions), CODE: self._code, OBSERVED: "true"}
+        wanted = {PARTITIONS: str(self._settings.partitions), CODE: self._code}
         if self._settings.store is not None:
             wanted |= STORE_SETTINGS[self._settings.store]
         with settings_for_start(session, wanted):
