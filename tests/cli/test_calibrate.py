@@ -9,9 +9,10 @@ import pytest
 from rich.console import Console
 
 from penstock import Pipeline, sinks, sources
-from penstock.cli.calibrate import Calibrated, halve, let_go, table
+from penstock.cli.calibrate import Calibrated, halve, table
 from penstock.errors import PenstockError
 from penstock.pipeline.nodes import Sink, Source
+from penstock.pipeline.rehearsal import let_go
 
 TRACE = pa.table({"value": ["a", "b"]})
 

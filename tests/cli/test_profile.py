@@ -8,10 +8,12 @@ import pyarrow as pa
 import pytest
 
 from penstock import Engine, Pipeline, Spool, sinks, sources
-from penstock.cli.profile import BatchCost, _sizes, costs_of, draw, flood, let_wait, measured
+from penstock.cli.profile import _sizes, draw
 from penstock.errors import PenstockError
+from penstock.measure.batch_costs import BatchCost, batch_costs, costs_of
 from penstock.measure.turns import TurnRecord
 from penstock.pipeline.nodes import Sink, Source
+from penstock.pipeline.rehearsal import flood, let_wait
 from penstock.spark.profiles import Profiles
 
 if TYPE_CHECKING:
@@ -82,7 +84,7 @@ def test_every_stage_is_measured_at_every_size_and_the_costs_are_kept(
     settings = {"slots": 2, "policy": "random", "consumption": "planned", "planning": "1d"}
     with Engine(spark, state=tmp_path / "state", **settings) as engine:
         engine.submit(pipeline)
-        found = measured(engine, (5, 50), 20.0, told.append)
+        found = batch_costs(engine, (5, 50), 20.0, told.append)
         engine.keep_profiles(tmp_path)
     places = [(each.stage, each.rows) for each in found]
     assert places == [("p.read", 5), ("p.read", 50), ("p.keep", 5), ("p.keep", 50)]

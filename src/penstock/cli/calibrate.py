@@ -21,9 +21,9 @@ from penstock.cli.pipeline_file import load_pipelines
 from penstock.errors import PenstockError
 from penstock.measure.histogram import LatencyHistogram
 from penstock.pipeline.endpoints import SourceSpec
-from penstock.pipeline.nodes import Sink, Source
+from penstock.pipeline.nodes import Source
 from penstock.pipeline.pipeline import Pipeline
-from penstock.pipeline.sinks import Callback
+from penstock.pipeline.rehearsal import let_go
 from penstock.pipeline.sources import Rate, Replay
 
 if TYPE_CHECKING:
@@ -98,13 +98,6 @@ def _half(pipeline: Pipeline, node: Source) -> SourceSpec:
         f"source {node.name!r} of pipeline {pipeline.name!r} must be a Replay or a Rate to be halved, got "
         f"{type(spec).__name__}: feed it at half its load, and give --as-is"
     )
-
-
-def let_go(pipeline: Pipeline) -> None:
-    """Lets the pipeline's sinks drop their rows: what is tried out must not stand among real results."""
-    for node in tuple(pipeline.nodes.values()):
-        if isinstance(node, Sink):
-            pipeline.exchange(replace(node, spec=Callback(lambda table, batch: None)))
 
 
 def measured(engine: Engine, warmup: float, seconds: float, console: Console) -> list[Calibrated]:

@@ -8,6 +8,7 @@ from penstock.bench.batching import plots
 from penstock.bench.batching.bench import _table
 from penstock.bench.batching.planning import planning_milliseconds, some_workflow
 from penstock.bench.batching.runs import Run, highest_rate
+from penstock.measure.batch_costs import BatchCost
 
 PRODUCTS = {"alerts": {"in_time": 1.0, "p99": 0.2}, "kept": {"in_time": 0.5, "p99": 40.0}}
 RUN = Run("batchit", 200.0, 0.75, PRODUCTS, {"planning_seconds": 0.2})
@@ -22,6 +23,9 @@ def test_the_search_goes_down_by_quarters_and_up_by_steps() -> None:
 
     assert highest_rate(100.0, held) == 31.25
     assert tried == [100.0, 25.0, 31.25, 39.0625]
+    tried.clear()
+    assert highest_rate(50.0, held, back=1.25**2) == 32.0
+    assert tried == [50.0, 32.0, 40.0]
 
 
 def test_a_rate_is_held_with_nearly_all_in_time() -> None:
@@ -40,6 +44,9 @@ def test_tables_and_pictures_show_all_runs() -> None:
     (axes,) = figure.axes
     labels = [line.get_label() for line in axes.lines]
     assert labels == ["planned (BatchIT)", "no batching: one row a turn, first come first served"]
+    figure = Figure()
+    plots.draw_costs(figure, [BatchCost("p.read", 1, 8, 0.1), BatchCost("p.read", 100, 8, 0.2)])
+    assert list(figure.axes[0].lines[0].get_ydata()) == [10.0, 500.0]
     figure = Figure()
     plots.draw_triggers(figure, {"1s": RUN, "conditional": RUN})
     assert [line.get_label() for line in figure.axes[0].lines] == ["1s", "conditional"]

@@ -29,7 +29,9 @@ from penstock.bench.batching.runs import (
 )
 from penstock.bench.result import BenchResult, BenchSettings, Plot, Table, at_least, at_most
 from penstock.bench.stats import single, summary
+from penstock.measure.batch_costs import SIZES, BatchCost
 from penstock.plan.triggers import tuned_seconds
+from penstock.plan.workflow import RESERVE
 
 FULL = Times(warmup=15.0, measured=45.0, heat=120.0)
 QUICK = Times(warmup=6.0, measured=12.0, heat=20.0)
@@ -38,10 +40,14 @@ FIRST_RATES = {"batchit": 1000.0, "llf": 1000.0, "edgewise": 200.0, "single": 4.
 TRIGGERS = ("conditional", "product", "1s", "10s", "60s")
 HISTORY_SEED = 101
 STEADY_SECONDS = 1200.0
+SIZE_SECONDS = 15.0
+"""At most, for each size of turns."""
 SLOTS = (1, 2, 4, 8)
 RESERVES = (0.05, 0.1, 0.4)
 MOST_ROWS = (50, 500, 5000)
 LEAST_RATE = 1.0
+NEAR = 1.25**2
+"""Steps back from a rate that is not far off."""
 
 
 @dataclass(frozen=True)
@@ -95,6 +101,22 @@ def run(settings: BenchSettings) -> BenchResult:
             "a second try",
         }
     return result
+
+
+def sizes(stand: Stand, result: BenchResult, asked: Asked) -> None:
+    """What turns of different sizes cost, for each stage (figure 1)."""
+    costs = [BatchCost(**each) for each in stand.ask(BATCHIT, sizes=SIZES, seconds=SIZE_SECONDS)]
+    by_stage = {stage: [each for each in costs if each.stage == stage] for stage in _stages(costs)}
+    gains = [own[-1].rows_per_second / own[0].rows_per_second for own in by_stage.values() if len(own) > 1]
+    result.put("batching_gain", summary(gains))
+    shown = {(each.stage, each.rows): f"{1000 * each.seconds:,.0f} ms" for each in costs}
+    rows = [[stage, *(shown.get((stage, size), "-") for size in SIZES)] for stage in by_stage]
+    result.tables.append(Table("turns by their rows", ["stage", *(f"{size:,}" for size in SIZES)], rows))
+    result.plots.append(Plot("sizes", partial(plots.draw_costs, costs=costs)))
+
+
+def _stages(costs: Sequence[BatchCost]) -> list[str]:
+    return list(dict.fromkeys(each.stage for each in costs))
 
 
 def rates(stand: Stand, result: BenchResult, asked: Asked) -> None:
@@ -165,22 +187,28 @@ def triggers(stand: Stand, result: BenchResult, asked: Asked) -> None:
 
 def resources(stand: Stand, result: BenchResult, asked: Asked) -> None:
     """The highest rate against slots, reserve and memory (figure 7)."""
-    begin = asked.first or FIRST_RATES["batchit"]
+    usual = {"cores": max(SLOTS), "slots": 2}
+    begin = highest_rate(asked.first or FIRST_RATES["batchit"], _holds(stand, usual), least=LEAST_RATE)
 
-    def highest(slots: int = 2, **more: Any) -> float:
-        # One warm process for all, so that nothing but what is named differs.
-        asked = {"cores": max(SLOTS), "slots": slots, **more}
-        return highest_rate(begin, lambda rate: stand.holds(BATCHIT, rate, **asked), least=LEAST_RATE)
+    def highest(**more: Any) -> float:
+        # One warm process for all, so that nothing but what is named differs; from what the usual holds.
+        return highest_rate(begin, _holds(stand, {**usual, **more}), back=NEAR, least=LEAST_RATE)
 
     found: dict[str, dict[float, float]] = {
-        "slots": {each: highest(slots=each) for each in SLOTS},
-        "reserve (epsilon)": {each: highest(plan_reserve=each) for each in RESERVES},
+        "slots": {each: begin if each == usual["slots"] else highest(slots=each) for each in SLOTS},
+        "reserve (epsilon)": {
+            each: begin if each == RESERVE else highest(plan_reserve=each) for each in RESERVES
+        },
         "rows in all batches": {each: highest(plan_rows=each) for each in MOST_ROWS},
     }
     for label, short in zip(found, ("slots", "reserve", "memory"), strict=True):
         for step, rate in found[label].items():
             result.put(f"rate_{short}_{step:g}".replace(".", "_"), single(rate))
     result.plots.append(Plot("resources", partial(plots.draw_resources, found=found)))
+
+
+def _holds(stand: Stand, asked: Mapping[str, Any]) -> Callable[[float], bool]:
+    return lambda rate: stand.holds(BATCHIT, rate, **asked)
 
 
 def privacy(stand: Stand, result: BenchResult, asked: Asked) -> None:
@@ -190,6 +218,7 @@ def privacy(stand: Stand, result: BenchResult, asked: Asked) -> None:
 
 
 PARTS: Mapping[str, Callable[[Stand, BenchResult, Asked], None]] = {
+    "sizes": sizes,
     "rates": rates,
     "step": step,
     "steady": steady,

@@ -1,4 +1,4 @@
-"""Pictures like figures 5 to 7 of BatchIT."""
+"""Pictures like figures 1 and 5 to 7 of BatchIT."""
 
 from __future__ import annotations
 
@@ -7,11 +7,40 @@ from typing import TYPE_CHECKING
 
 from penstock.bench.batching.runs import SIDES, Run
 from penstock.demo.plots import plain_axes
+from penstock.measure.batch_costs import BatchCost
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 COLOURS = ("#0072B2", "#D55E00", "#E69F00", "#CC79A7", "#999999", "#56B4E9", "#009E73", "#F0E442", "#000000")
+
+
+def draw_costs(figure: Figure, costs: Sequence[BatchCost]) -> None:
+    """Throughput and length of turns against their size, one picture for each stage (figure 1)."""
+    stages = list(dict.fromkeys(each.stage for each in costs))
+    across = min(len(stages), 3) or 1
+    down = -(-len(stages) // across) or 1
+    figure.set_size_inches(4.2 * across, 3.0 * down)
+    places = figure.subplots(down, across, squeeze=False).flatten()
+    for place, stage in zip(places, stages, strict=False):
+        _draw_stage(place, stage, [each for each in costs if each.stage == stage])
+    for place in places[len(stages) :]:
+        place.set_visible(False)
+
+
+def _draw_stage(axes: Axes, stage: str, costs: Sequence[BatchCost]) -> None:
+    rows = [each.rows for each in costs]
+    axes.plot(rows, [each.rows_per_second for each in costs], "o-", color="#0072B2")
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    axes.set_title(stage, fontsize=9)
+    axes.set_xlabel("rows a turn")
+    axes.set_ylabel("rows/s", color="#0072B2")
+    beside = axes.twinx()
+    beside.plot(rows, [1000 * each.seconds for each in costs], "s--", color="#D55E00")
+    beside.set_ylabel("turn, ms", color="#D55E00")
+    beside.set_ylim(bottom=0)
 
 
 def draw_rates(figure: Figure, runs: Sequence[Run]) -> None:

@@ -13,6 +13,7 @@ from penstock.bench.workers import Worker
 MODULE = "penstock.bench.batching.worker"
 IN_TIME, NEARLY = 0.999, 0.99
 HEAT_RATE = 100.0
+ROUNDING = 1 - 1e-9
 LONGEST_QUEUE = ("10", "50", "200", "500", "5000", "all")
 """N of at most N rows, of which the best counts."""
 
@@ -115,6 +116,10 @@ class Stand:
         self._say(f"  {side.name}, {rate:,.0f} rows/s: {made}")
         return made
 
+    def ask(self, side: Side, **asked: Any) -> Any:
+        """What the warm process of a side answers."""
+        return self._worker(side, cores=2).ask(**asked)
+
     def holds(self, side: Side, rate: float, **more: Any) -> bool:
         """Whether the rate is held; a side that nearly holds it has a second try."""
         first = self.run(side, rate, **more)
@@ -141,11 +146,16 @@ class Stand:
 
 
 def highest_rate(
-    first: float, held: Callable[[float], bool], factor: float = 1.25, least: float = 1.0
+    first: float,
+    held: Callable[[float], bool],
+    *,
+    factor: float = 1.25,
+    back: float = 4.0,
+    least: float = 1.0,
 ) -> float:
-    """The highest rate that is held, in steps of a factor; 0 where none is.
+    """The highest rate that is held, in steps of `factor`; 0 where none is.
 
-    From `first` upwards; where that is not held, from the first quarter of it that is.
+    From `first` upwards; where that is not held it is divided by `back` until it is.
 
     >>> highest_rate(100.0, lambda rate: rate <= 160)
     156.25
@@ -156,9 +166,9 @@ def highest_rate(
     """
     rate, refused = first, inf
     while not held(rate):
-        refused, rate = rate, rate / 4
+        refused, rate = rate, rate / back
         if rate < least:
             return 0.0
-    while rate * factor < refused and held(rate * factor):
+    while rate * factor < refused * ROUNDING and held(rate * factor):
         rate *= factor
     return rate

@@ -6,19 +6,24 @@ import argparse
 import secrets
 import shutil
 from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
 
 from penstock.bench.batching.expected import expected_of
 from penstock.bench.batching.load import Feed, Load, arrivals_of, evenly
 from penstock.bench.batching.meter import ProductMeter
 from penstock.bench.plain_queries import PlainQueries
 from penstock.bench.workers import ending_at_once, serve
+from penstock.measure.batch_costs import batch_costs
 from penstock.operators.privacy import Budget, Keys, PolicyTable
 from penstock.pipeline import sinks
 from penstock.pipeline.endpoints import SourceSpec
 from penstock.pipeline.pipeline import Pipeline
-from penstock.pipeline.sources import FromSpool
+from penstock.pipeline.rehearsal import flood, let_go, let_wait
+from penstock.pipeline.sources import FromSpool, Replay
 from penstock.plan.workflow import RESERVE
 from penstock.queues.segment import Arrivals
 from penstock.queues.spool import Spool
@@ -35,6 +40,7 @@ if TYPE_CHECKING:
 
 SETTINGS = {"spark.driver.memory": "4g", "spark.sql.shuffle.partitions": "1"}
 POLLING = "20ms"
+TRACE_ROWS = 100_000.0
 
 
 class Worker:
@@ -60,9 +66,23 @@ class Worker:
         folder = self._folder / f"run-{self._runs}"
         folder.mkdir()
         try:
-            return self._run(folder, dict(request))
+            return self._sizes(folder, request) if "sizes" in request else self._run(folder, dict(request))
         finally:
             shutil.rmtree(folder, ignore_errors=True)
+
+    def _sizes(self, folder: Path, request: Mapping[str, Any]) -> list[dict[str, Any]]:
+        """What turns of these sizes cost, with more rows than can be held."""
+        trace = pa.concat_tables([table for _, table in arrivals_of([(TRACE_ROWS, 1.0)], seed=1)])
+        # Event time is the time of day, so that windows end however often the trace is played.
+        meters = {name: ProductMeter() for name in PRODUCTS}
+        pipeline = self._pipeline(folder, Replay(trace, TRACE_ROWS, stamp="at"), meters)
+        for rehearse in (flood, let_go, let_wait):
+            rehearse(pipeline)
+        fixed = {"policy": "random", "consumption": "planned", "planning": "1d"}
+        with Engine(self._session, state=folder / "state", slots=self._cores, **fixed) as engine:
+            engine.submit(pipeline)
+            found = batch_costs(engine, request["sizes"], request["seconds"], lambda text: None)
+        return [asdict(each) for each in found]
 
     def _run(self, folder: Path, request: dict[str, Any]) -> dict[str, Any]:
         rates = [(rate, seconds) for rate, seconds in request["rates"]]
