@@ -14,18 +14,21 @@ PRODUCTS = {"alerts": {"in_time": 1.0, "p99": 0.2}, "kept": {"in_time": 0.5, "p9
 RUN = Run("batchit", 200.0, 0.75, PRODUCTS, {"planning_seconds": 0.2})
 
 
-def test_the_search_goes_down_by_quarters_and_up_by_steps() -> None:
+def _tried(first: float, most: float, **how: float) -> tuple[float, list[float]]:
     tried: list[float] = []
 
     def held(rate: float) -> bool:
-        tried.append(rate)
-        return rate <= 33.0
+        tried.append(round(rate, 1))
+        return rate <= most
 
-    assert highest_rate(100.0, held) == 31.25
-    assert tried == [100.0, 25.0, 31.25, 39.0625]
-    tried.clear()
-    assert highest_rate(50.0, held, back=1.25**2) == 32.0
-    assert tried == [50.0, 32.0, 40.0]
+    return round(highest_rate(first, held, **how), 1), tried  # type: ignore[arg-type]
+
+
+def test_the_search_for_a_rate_goes_up_by_steps_and_down_by_leaps_and_halves() -> None:
+    assert _tried(100.0, 160.0) == (156.2, [100.0, 125.0, 156.2, 195.3])
+    assert _tried(50.0, 33.0, back=2) == (32.0, [50.0, 32.0, 40.0])
+    assert _tried(100.0, 8.0, back=2) == (6.9, [100.0, 64.0, 26.2, 4.4, 10.7, 6.9, 8.6])
+    assert _tried(100.0, 0.0, least=30.0) == (0.0, [100.0, 32.8])
 
 
 def test_a_rate_is_held_with_nearly_all_in_time() -> None:

@@ -46,7 +46,7 @@ SLOTS = (1, 2, 4, 8)
 RESERVES = (0.05, 0.1, 0.4)
 MOST_ROWS = (50, 500, 5000)
 LEAST_RATE = 1.0
-NEAR = 1.25**2
+NEAR = 2
 """Steps back from a rate that is not far off."""
 
 
@@ -190,16 +190,19 @@ def resources(stand: Stand, result: BenchResult, asked: Asked) -> None:
     usual = {"cores": max(SLOTS), "slots": 2}
     begin = highest_rate(asked.first or FIRST_RATES["batchit"], _holds(stand, usual), least=LEAST_RATE)
 
-    def highest(**more: Any) -> float:
-        # One warm process for all, so that nothing but what is named differs; from what the usual holds.
-        return highest_rate(begin, _holds(stand, {**usual, **more}), back=NEAR, least=LEAST_RATE)
+    def highest(first: float, **more: Any) -> float:
+        # One warm process for all, so that nothing but what is named differs.
+        return highest_rate(max(first, LEAST_RATE), _holds(stand, {**usual, **more}), back=NEAR)
 
+    slots = {each: begin if each == usual["slots"] else highest(begin, slots=each) for each in SLOTS}
+    reserves = {each: begin if each == RESERVE else highest(begin, plan_reserve=each) for each in RESERVES}
+    memory: dict[int, float] = {}
+    for most in sorted(MOST_ROWS, reverse=True):
+        memory[most] = highest(min(memory.values(), default=begin), plan_rows=most)
     found: dict[str, dict[float, float]] = {
-        "slots": {each: begin if each == usual["slots"] else highest(slots=each) for each in SLOTS},
-        "reserve (epsilon)": {
-            each: begin if each == RESERVE else highest(plan_reserve=each) for each in RESERVES
-        },
-        "rows in all batches": {each: highest(plan_rows=each) for each in MOST_ROWS},
+        "slots": dict(slots),
+        "reserve (epsilon)": reserves,
+        "rows in all batches": dict(sorted(memory.items())),
     }
     for label, short in zip(found, ("slots", "reserve", "memory"), strict=True):
         for step, rate in found[label].items():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from math import inf
+from math import ceil, log
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,8 @@ from penstock.bench.workers import Worker
 MODULE = "penstock.bench.batching.worker"
 IN_TIME, NEARLY = 0.999, 0.99
 HEAT_RATE = 100.0
-ROUNDING = 1 - 1e-9
+STEP = 1.25
+"""From one rate to the next."""
 LONGEST_QUEUE = ("10", "50", "200", "500", "5000", "all")
 """N of at most N rows, of which the best counts."""
 
@@ -145,30 +146,34 @@ class Stand:
         self._workers.clear()
 
 
-def highest_rate(
-    first: float,
-    held: Callable[[float], bool],
-    *,
-    factor: float = 1.25,
-    back: float = 4.0,
-    least: float = 1.0,
-) -> float:
-    """The highest rate that is held, in steps of `factor`; 0 where none is.
+def highest_rate(first: float, held: Callable[[float], bool], *, back: int = 6, least: float = 1.0) -> float:
+    """The highest rate that is held, in steps of a quarter; 0 where none is.
 
-    From `first` upwards; where that is not held it is divided by `back` until it is.
+    From `first` one step up after the other. Where that is not held, `back` steps down, then twice as many
+    and so on until one is; then by halves in between.
 
     >>> highest_rate(100.0, lambda rate: rate <= 160)
     156.25
-    >>> highest_rate(100.0, lambda rate: rate <= 33)
-    31.25
+    >>> round(highest_rate(100.0, lambda rate: rate <= 33))
+    33
     >>> highest_rate(100.0, lambda rate: False, least=50)
     0.0
     """
-    rate, refused = first, inf
-    while not held(rate):
-        refused, rate = rate, rate / back
-        if rate < least:
+    if held(first):
+        step = 1
+        while held(first * STEP**step):
+            step += 1
+        return first * STEP ** (step - 1)
+    lowest = ceil(log(least / first, STEP))
+    refused, step = 0, max(-back, lowest)
+    while not held(first * STEP**step):
+        if step == lowest:
             return 0.0
-    while rate * factor < refused * ROUNDING and held(rate * factor):
-        rate *= factor
-    return rate
+        refused, step = step, max(2 * step - back, lowest)
+    while refused - step > 1:
+        middle = (step + refused) // 2
+        if held(first * STEP**middle):
+            step = middle
+        else:
+            refused = middle
+    return first * STEP**step
