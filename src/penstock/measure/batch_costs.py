@@ -35,18 +35,27 @@ class BatchCost:
 
 
 def batch_costs(
-    engine: Engine, sizes: Sequence[int], seconds: float, say: Callable[[str], None]
+    engine: Engine,
+    sizes: Sequence[int],
+    seconds: float,
+    say: Callable[[str], None],
+    feed: Callable[[int], object] = lambda size: None,
 ) -> list[BatchCost]:
-    """The cost of each stage's turns at each size; a stage that never got so many rows is left out there."""
+    """The cost of each stage's turns at each size; a stage that never got so many rows is left out there.
+
+    `feed` gives the stages rows in segments of a size: one with state takes whole segments.
+    """
     stages = [report.stage for report in engine.stages()]
     records: list[TurnRecord] = []
     engine.on_turn(records.append)
     # Once with all sizes before anything counts: cold code is slow.
     for size in sizes:
+        feed(size)
         _run_at(engine, dict.fromkeys(stages, size), records, seconds / 3)
     found: list[BatchCost] = []
     for size in sizes:
         records.clear()
+        feed(size)
         _run_at(engine, dict.fromkeys(stages, size), records, seconds)
         costs = costs_of(tuple(records), size)
         say(f"{size:,} rows a turn: {len(costs)} of {len(stages)} stages had such turns")
@@ -54,6 +63,7 @@ def batch_costs(
     # What is learned fades within some turns: all sizes once more, so that it knows of all.
     for size in (*sizes, *sizes):
         records.clear()
+        feed(size)
         _run_at(engine, dict.fromkeys(stages, size), records, seconds / 3, turns=2)
     return sorted(found, key=lambda each: (stages.index(each.stage), each.rows))
 

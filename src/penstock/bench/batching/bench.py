@@ -40,7 +40,7 @@ FIRST_RATES = {"batchit": 1000.0, "llf": 1000.0, "edgewise": 200.0, "single": 4.
 TRIGGERS = ("conditional", "product", "1s", "10s", "60s")
 HISTORY_SEED = 101
 STEADY_SECONDS = 1200.0
-SIZE_SECONDS = 15.0
+SIZE_SECONDS = 8.0
 """At most, for each size of turns."""
 SLOTS = (1, 2, 4, 8)
 RESERVES = (0.05, 0.1, 0.4)
@@ -194,13 +194,15 @@ def resources(stand: Stand, result: BenchResult, asked: Asked) -> None:
         # One warm process for all, so that nothing but what is named differs.
         return highest_rate(max(first, LEAST_RATE), _holds(stand, {**usual, **more}), back=NEAR)
 
-    slots = {each: begin if each == usual["slots"] else highest(begin, slots=each) for each in SLOTS}
+    slots: dict[float, float] = {
+        each: begin if each == usual["slots"] else highest(begin, slots=each) for each in SLOTS
+    }
     reserves = {each: begin if each == RESERVE else highest(begin, plan_reserve=each) for each in RESERVES}
-    memory: dict[int, float] = {}
+    memory: dict[float, float] = {}
     for most in sorted(MOST_ROWS, reverse=True):
         memory[most] = highest(min(memory.values(), default=begin), plan_rows=most)
     found: dict[str, dict[float, float]] = {
-        "slots": dict(slots),
+        "slots": slots,
         "reserve (epsilon)": reserves,
         "rows in all batches": dict(sorted(memory.items())),
     }
