@@ -15,7 +15,7 @@ from penstock.bench.stats import single
 
 CASE = Case("vld", 6.0, POOL_SLOTS, "uniform", work=0.85)
 """With less work than in the paper: a turn takes as long as its slowest task, so that 22 slots do less."""
-STARTS_AT = {"extract": 3, "match": 4, "aggregate": 1}
+STARTS_AT = {"extract": 3, "match": 3, "aggregate": 1}
 T_MAX, T_MIN = 3.0, 1.25
 """Seconds. A turn takes all frames that wait at once, so that both are longer than in the paper."""
 LONG = ((6.0, 6.0), (12.0, 15.0), (6.0, 13.0), (18.0, 12.0))
@@ -24,9 +24,10 @@ BURST = ((6.0, 6.0), (12.0, 3.0), (6.0, 12.0))
 HEADROOM, WORTHWHILE = 0.5, 0.1
 IN_A_ROW = 3
 PLACED = {
+    # By the models the best is at least 16% better than any other here, whatever turns themselves cost.
     "vld": (
-        Case("vld", 12.0, 16, "uniform"),
-        ({"extract": 5, "match": 10, "aggregate": 1}, {"extract": 10, "match": 5, "aggregate": 1}),
+        Case("vld", 8.0, 9, "uniform"),
+        ({"extract": 3, "match": 5, "aggregate": 1}, {"extract": 5, "match": 3, "aggregate": 1}),
     ),
     "fpd": (
         Case("fpd", 20.0, 11, "uniform"),
