@@ -6,7 +6,7 @@ import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from penstock.bench.result import BenchResult, Table, at_least, at_most
@@ -18,8 +18,16 @@ from penstock.bench.tenants.stand import Times as TenantsTimes
 from penstock.scheduling.catalog import policy_named
 from penstock.scheduling.policies import Fifo
 from penstock.simulate import Plant, Simulation, SimulationSettings, fitted
+from penstock.simulate.delays import Delays, SeenTurn, delays_of, shown_before
 from penstock.simulate.reference import crowded_pool, large_cluster
-from penstock.simulate.share import ShareSettings, costs_of, created_of, share_errors, simulated_share
+from penstock.simulate.share import (
+    ShareSettings,
+    costs_of,
+    created_of,
+    delays_in,
+    share_errors,
+    simulated_share,
+)
 from penstock.simulate.tenants import TenantsSettings, simulated_tenants
 from penstock.workloads.share_process import run_side
 from penstock.workloads.share_run import ShareRun
@@ -92,7 +100,9 @@ def _share(say: Callable[[str], None]) -> Errors:
     warmup, seconds = SHARE_SECONDS
     measured = ShareRun(SIDES["penstock"], warmup)
     run_side(measured, seconds, on_tick=lambda run: None, tick_seconds=TICK_SECONDS)
-    settings = ShareSettings(seconds, warmup, created=created_of(measured) or None)
+    settings = ShareSettings(
+        seconds, warmup, created=created_of(measured) or None, delays=delays_in(measured)
+    )
     return share_errors(measured, simulated_share(costs_of(measured), settings))
 
 
@@ -109,15 +119,40 @@ def _tenants(say: Callable[[str], None]) -> Errors:
 
 def tenants_errors(measured: TenantsMeasured) -> Errors:
     """By how much p50 and p99 of both groups differ, as shares of what was measured."""
-    costs = {each.job.name: fitted(each.turns) for each in measured.jobs if each.turns}
+    costs = {each.job.name: fitted(each.turns, each.granted) for each in measured.jobs if each.turns}
     policy = policy_named(measured.load.policy.name)
-    settings = TenantsSettings(policy, measured.warmup, measured.measured, measured.slots)
+    fed = {each.job.name: each.fed for each in measured.jobs}
+    settings = TenantsSettings(
+        policy,
+        measured.warmup,
+        measured.measured,
+        measured.slots,
+        delays=tenants_delays(measured),
+        fed=fed,
+    )
     expected = simulated_tenants(measured.load.jobs, costs, settings)
     found = {}
     for group, real in (("urgent", measured.urgent), ("bulk", measured.bulk)):
         told = [each for job in real.jobs for each in expected.latencies(job.job.name)]
         found.update(_apart(group, real.latencies, told))
     return found
+
+
+def tenants_delays(measured: TenantsMeasured) -> Delays:
+    """What passed between the turns of a run, and between messages that were fed and turns."""
+    turns = [
+        SeenTurn(each.job.name, granted, granted + seconds)
+        for each in measured.jobs
+        for granted, (_, _, seconds) in zip(each.granted, each.turns, strict=False)
+    ]
+    came = {each.job.name: sorted(at for _, _, at in each.fed) for each in measured.jobs}
+    shown = {
+        each.job.name: sorted(
+            completed + latency for completed, latency, missing in each.samples if not missing
+        )
+        for each in measured.jobs
+    }
+    return replace(delays_of(turns, came), shown=shown_before(turns, shown))
 
 
 def _apart(group: str, real: Sequence[float], told: Sequence[float]) -> dict[str, float]:

@@ -27,6 +27,10 @@ class JobRun:
     """Seconds of input that wait, at each second of the measured part."""
     turns: tuple[tuple[int, int, float], ...] = ()
     """(rows, slots, seconds) of the turns of the measured part, where the side has such."""
+    granted: tuple[float, ...] = ()
+    """The second of the run at which each of them was."""
+    fed: tuple[tuple[float, int, float], ...] = ()
+    """Of each message: the second at which it was due, its source, and the second at which it was fed."""
 
     @property
     def backlog_growth_per_minute(self) -> float:
@@ -167,6 +171,8 @@ def _job_run(job: Job, told: Mapping[str, Any]) -> JobRun:
         tuple(told["done_by_second"]),
         tuple(told["backlog_by_second"]),
         tuple((rows, slots, seconds) for _, rows, slots, seconds in told.get("turns", ())),
+        tuple(granted for granted, *_ in told.get("turns", ())),
+        tuple((due, source, at) for due, source, at in told.get("fed", ())),
     )
 
 
