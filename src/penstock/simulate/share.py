@@ -170,7 +170,8 @@ def delays_in(run: ShareRun) -> Delays:
     came, begin = {name: _seconds_of(at, turns) for name, at in created_of(run).items()}, run.measured_from
     shown = {load.name: run.results_at(load) for load in run.loads}
     counted = [turn for turn in turns if turn.granted_at >= begin]
-    return replace(delays_of(turns, came, begin), shown=shown_before(counted, shown))
+    found = delays_of(turns, came, begin)
+    return replace(found, look=found.look or USUAL.look, shown=shown_before(counted, shown))
 
 
 def _seconds_of(created_at: float, turns: Sequence[SeenTurn]) -> list[float]:
