@@ -17,8 +17,8 @@ CASE = Case("vld", 6.0, POOL_SLOTS, "uniform", work=0.85)
 """With less work than in the paper: a turn takes as long as its slowest task, so that 22 slots do less."""
 STARTS_AT = {"extract": 3, "match": 3, "aggregate": 1}
 T_MAX, T_MIN = 3.5, 1.25
-"""Seconds. A turn takes all frames that wait at once, so that both are longer than in the paper. With all slots
-18 frames a second take 1.9 s where a turn itself costs 60 ms, and 3.3 s where it costs 200 ms."""
+"""Seconds. A turn takes all frames that wait at once, so that both are longer than in the paper. With all
+slots 18 frames a second take 1.9 s where a turn itself costs 60 ms, and 3.3 s where it costs 200 ms."""
 LONG = ((6.0, 6.0), (12.0, 15.0), (6.0, 13.0), (18.0, 12.0))
 """(frames a second, minutes): changes at minute 6, 21 and 34."""
 BURST = ((6.0, 6.0), (12.0, 3.0), (6.0, 12.0))
