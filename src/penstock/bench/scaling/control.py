@@ -25,7 +25,7 @@ BURST = ((6.0, 6.0), (12.0, 3.0), (6.0, 12.0))
 HEADROOM, WORTHWHILE = 0.57, 0.1
 """Plans aim at 1.5 s: the slots that 6 frames a second begin with are the fewest for that."""
 IN_A_ROW = 3
-PLACED = {
+PLACED: Mapping[str, tuple[Case, Sequence[Slots]]] = {
     # By the models the best is at least 16% better than any other here, whatever turns themselves cost.
     "vld": (
         Case("vld", 8.0, 9, "uniform"),
@@ -65,10 +65,12 @@ def changes_of_rate(stand: Stand, result: BenchResult) -> None:
     result.plots.append(Plot("control", lambda figure: plots.draw_control(figure, runs, minute, T_MAX)))
 
 
-def convergence(stand: Stand, result: BenchResult) -> None:
+def convergence(
+    stand: Stand, result: BenchResult, placed: Mapping[str, tuple[Case, Sequence[Slots]]] = PLACED
+) -> None:
     """Two starts that are not the best, and the one that they lead to, for each application."""
     good, ended = [], {}
-    for name, (case, starts) in PLACED.items():
+    for name, (case, starts) in placed.items():
         runs = [_placed(stand, case, start) for start in starts]
         runs.append(_placed(stand, case, last_slots(runs[0])))
         ends = {shown(last_slots(run)) for run in runs}
