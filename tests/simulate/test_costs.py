@@ -31,7 +31,8 @@ def test_turns_that_were_slow_together_stay_together() -> None:
 
 def test_a_turn_has_the_factor_of_the_measured_one_next_to_it_in_time() -> None:
     seconds = {10.0: 0.1, 11.0: 0.4, 12.0: 0.1}
-    cost = fitted([(100, 1, each) for each in seconds.values()], seconds).since(10.0)
+    cost = fitted((100, 1, each) for each in seconds.values())
+    cost = cost.meeting((at, 100, 1, each) for at, each in seconds.items()).since(10.0)
     chance = Chance(cost, np.random.default_rng(1))
     assert [chance.factor(now) for now in (0.0, 0.4, 0.6, 1.4, 1.6, 2.0)] == pytest.approx(
         [0.5, 0.5, 2.0, 2.0, 0.5, 0.5]

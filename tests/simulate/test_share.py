@@ -81,6 +81,14 @@ def test_a_stall_that_slows_all_pipelines_together_is_met_again() -> None:
     assert share_errors(measured, simulated_share(apart, again))["urgent_p99"] > 0.15
 
 
+def test_of_several_simulated_runs_the_medians_count() -> None:
+    runs = [simulated_share(COSTS, ShareSettings(20.0, 5.0, seed=seed)) for seed in range(3)]
+    p50 = sorted(run.group("urgent").p50 for run in runs)
+    assert share_errors(runs[0], *runs)["urgent_p50"] == pytest.approx(
+        abs(p50[1] / runs[0].group("urgent").p50 - 1.0)
+    )
+
+
 def test_a_pipeline_without_a_cost_is_refused() -> None:
     with pytest.raises(SimulationError) as error:
         simulated_share({"urgent": COSTS["urgent"]}, ShareSettings(10.0, 1.0))

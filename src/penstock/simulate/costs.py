@@ -64,6 +64,15 @@ class TurnCost:
         """The same with slots that are taken for so long after a turn."""
         return replace(self, after_seconds=seconds)
 
+    def meeting(self, turns: Iterable[tuple[float, int, int, float]]) -> TurnCost:
+        """The same, whose chance is that of these turns at their moments: (granted at, rows, slots, seconds).
+
+        They may be others than it was learned from, such as those of a warm-up too.
+        """
+        listed = sorted(turns)
+        factors = [taken / max(self.mean_seconds(rows, slots), 1e-9) for _, rows, slots, taken in listed]
+        return replace(self, factors=tuple(factors), moments=tuple(granted for granted, *_ in listed))
+
     def since(self, begin: float) -> TurnCost:
         """The same by a clock that is at 0 when that of its moments is at `begin`."""
         return replace(self, moments=tuple(each - begin for each in self.moments))
@@ -108,10 +117,8 @@ def _nearest(moments: Sequence[float], now: float) -> int:
     return place - 1 if place and now - moments[place - 1] < moments[place] - now else place
 
 
-def fitted(turns: Iterable[tuple[int, int, float]], moments: Iterable[float] = ()) -> TurnCost:
+def fitted(turns: Iterable[tuple[int, int, float]]) -> TurnCost:
     """The cost of turns that were measured, (rows, slots, seconds) each: least squares, nothing negative.
-
-    `moments` are when they were granted, one after the other.
 
     >>> cost = fitted([(0, 1, 0.1), (100, 1, 0.3), (100, 2, 0.2), (400, 1, 0.9)])
     >>> round(cost.fixed_seconds, 3), round(cost.row_seconds, 4), round(cost.scv, 4)
@@ -131,4 +138,4 @@ def fitted(turns: Iterable[tuple[int, int, float]], moments: Iterable[float] = (
     expected = np.maximum(fixed + slope * sizes, 1e-9)
     factors = seconds / expected
     scv = float(np.mean((factors - 1.0) ** 2))
-    return TurnCost(fixed, slope, scv, factors=tuple(factors.tolist()), moments=tuple(moments))
+    return TurnCost(fixed, slope, scv, factors=tuple(factors.tolist()))

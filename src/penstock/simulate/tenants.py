@@ -1,6 +1,6 @@
 """The workload of `penstock bench tenants`, simulated: when each window's result would be at its sink.
 
-    costs = {each.job.name: fitted(each.turns, each.granted) for each in measured.jobs}   # of the side "ours"
+    costs = {each.job.name: fitted(turns).meeting(turns_with_moments) for each in measured.jobs}
     settings = TenantsSettings(policy, measured.warmup, measured.measured)
     expected = simulated_tenants(load.jobs, costs, settings)
     expected.latencies("urgent-1")                                            # as `JobRun.latencies`

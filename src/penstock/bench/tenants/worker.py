@@ -70,11 +70,7 @@ class Worker:
             for job in load.jobs
         }
         for name, told in jobs.items():
-            told["turns"] = [
-                (granted - base, *figures)
-                for granted, *figures in self._side.turns(name)
-                if granted >= interval.begin
-            ]
+            told["turns"] = [(granted - base, *figures) for granted, *figures in self._side.turns(name)]
             told["fed"] = feeder.fed[name]
         return {
             "jobs": jobs,
