@@ -26,7 +26,7 @@ def measured_as(fixed_seconds: float, told_fixed_seconds: float) -> Run:
     """A run whose latencies are those of one cost, and whose turns tell of another."""
     costs = {group: TurnCost(fixed_seconds, 2e-6) for group in ("urgent", "bulk")}
     real = simulated_tenants(JOBS, costs, TenantsSettings(Llf(), 5.0, 20.0))
-    turns = tuple((5.0, rows, 1, told_fixed_seconds + 2e-6 * rows) for rows in (1000, 5000, 20_000))
+    turns = tuple((30.0, rows, 1, told_fixed_seconds + 2e-6 * rows) for rows in (1000, 5000, 20_000))
     jobs = tuple(JobRun(job, tuple(real.samples(job.name)), 0.0, 0.0, (), (), turns) for job in JOBS)
     return Run("ours", Load(JOBS), 2, jobs, 0.0, 0.0, (), 0.0, 5.0, 20.0)
 
