@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from tests.bench.scaling.virtual_time import Machine, VirtualStand
 
 from penstock.bench.result import BenchResult
@@ -9,6 +10,7 @@ from penstock.bench.scaling import control
 from penstock.bench.scaling.bench import FULL
 
 
+@pytest.mark.slow
 def test_the_controller_follows_changes_of_rate_and_leaves_a_burst_alone() -> None:
     result = BenchResult("scaling")
     control.changes_of_rate(VirtualStand(FULL, Machine(0.12, 0.006, scv=0.1, seed=2)), result)
