@@ -32,6 +32,15 @@ def test_in_order_of_arrival_urgent_results_are_later() -> None:
     assert in_order > 1.2 * by_laxity
 
 
+def test_messages_that_are_fed_late_have_late_results() -> None:
+    costs = {group: TurnCost(each.fixed_seconds, each.row_seconds) for group, each in COSTS.items()}
+    plain = simulated_tenants(JOBS[:1], costs, TenantsSettings(Llf(), 5.0, 20.0))
+    fed = {"urgent-1": [(each.due, each.source, each.due + 0.05) for each in plain.messages["urgent-1"]]}
+    late = simulated_tenants(JOBS[:1], costs, TenantsSettings(Llf(), 5.0, 20.0, fed=fed))
+    pairs = zip(plain.latencies("urgent-1"), late.latencies("urgent-1"), strict=True)
+    assert [after - before for before, after in pairs] == pytest.approx([0.05] * 20, abs=0.002)
+
+
 def test_a_job_without_a_cost_is_refused() -> None:
     with pytest.raises(SimulationError) as error:
         simulated_tenants(JOBS, {"bulk": COSTS["bulk"]}, TenantsSettings(Llf(), 1.0, 1.0))

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import inf
 
 import numpy as np
@@ -32,21 +33,49 @@ class TurnCost:
     row_seconds: float = 0.0
     """c1: slot seconds for a row."""
     scv: float = 0.0
+    after_seconds: float = 0.0
+    """For so long the slots of a turn are taken after it is over, whatever it took."""
     factors: tuple[float, ...] = field(default=(), repr=False)
     """Of turns that were measured, one after the other: what each took over what is expected of it. Where
     there are any, chance is drawn from them rather than by `scv`."""
+    moments: tuple[float, ...] = field(default=(), repr=False)
+    """When these turns were granted, by the clock of the simulation. Where that is told, the factor of a turn
+    is that of the measured one next to it in time: what made the turns of all stages slow at a moment does so
+    again, to all of them together. Before the first and after the last it is drawn."""
 
     def __post_init__(self) -> None:
-        for what in ("fixed_seconds", "row_seconds", "scv"):
+        for what in ("fixed_seconds", "row_seconds", "scv", "after_seconds"):
             value = getattr(self, what)
             if not 0.0 <= value < inf:
                 raise SimulationError(
                     f"{what} of a turn must be 0 or more and finite, got {value}: "
                     "no turn ends before it begins"
                 )
+        if self.moments and len(self.moments) != len(self.factors):
+            raise SimulationError(
+                f"every factor of a turn must have its moment, got {len(self.factors)} factors and "
+                f"{len(self.moments)} moments: none could be met again"
+            )
 
     def mean_seconds(self, rows: int, slots: int) -> float:
         return self.fixed_seconds + self.row_seconds * rows / slots
+
+    def after(self, seconds: float) -> TurnCost:
+        """The same with slots that are taken for so long after a turn."""
+        return replace(self, after_seconds=seconds)
+
+    def meeting(self, turns: Iterable[tuple[float, int, int, float]]) -> TurnCost:
+        """The same, whose chance is that of these turns at their moments: (granted at, rows, slots, seconds).
+
+        They may be others than it was learned from, such as those of a warm-up too.
+        """
+        listed = sorted(turns)
+        factors = [taken / max(self.mean_seconds(rows, slots), 1e-9) for _, rows, slots, taken in listed]
+        return replace(self, factors=tuple(factors), moments=tuple(granted for granted, *_ in listed))
+
+    def since(self, begin: float) -> TurnCost:
+        """The same by a clock that is at 0 when that of its moments is at `begin`."""
+        return replace(self, moments=tuple(each - begin for each in self.moments))
 
     @classmethod
     def of(cls, profile: StageProfile, slots: int, scv: float = 0.0) -> TurnCost:
@@ -55,18 +84,22 @@ class TurnCost:
 
 
 class Chance:
-    """Factors of mean 1, by which turns are longer or shorter than on average: drawn in blocks."""
+    """Factors of mean 1, by which turns are longer or shorter than on average: met again or drawn."""
 
-    def __init__(self, scv: float, generator: np.random.Generator, measured: Sequence[float] = ()):
-        self._scv = scv
-        self._measured = measured
+    def __init__(self, cost: TurnCost, generator: np.random.Generator):
+        self._scv = cost.scv
+        self._measured: Sequence[float] = cost.factors
+        self._moments: Sequence[float] = cost.moments
         self._generator = generator
         self._drawn: list[float] = []
         self._block = FIRST_BLOCK
 
-    def factor(self) -> float:
+    def factor(self, now: float) -> float:
+        """Of a turn that is granted now."""
         if self._scv == 0.0:
             return 1.0
+        if self._moments and self._moments[0] <= now <= self._moments[-1]:
+            return self._measured[_nearest(self._moments, now)]
         if not self._drawn and self._measured:
             begin, count = int(self._generator.integers(len(self._measured))), len(self._measured)
             # The last is taken first.
@@ -77,6 +110,11 @@ class Chance:
             # Few at first: there may be thousands of stages with a turn now and then.
             self._block = min(2 * self._block, BLOCK)
         return self._drawn.pop()
+
+
+def _nearest(moments: Sequence[float], now: float) -> int:
+    place = bisect_left(moments, now)
+    return place - 1 if place and now - moments[place - 1] < moments[place] - now else place
 
 
 def fitted(turns: Iterable[tuple[int, int, float]]) -> TurnCost:
@@ -99,4 +137,5 @@ def fitted(turns: Iterable[tuple[int, int, float]]) -> TurnCost:
         fixed, slope = 0.0, float((sizes * seconds).sum() / (sizes * sizes).sum())
     expected = np.maximum(fixed + slope * sizes, 1e-9)
     factors = seconds / expected
-    return TurnCost(fixed, slope, float(np.mean((factors - 1.0) ** 2)), tuple(factors.tolist()))
+    scv = float(np.mean((factors - 1.0) ** 2))
+    return TurnCost(fixed, slope, scv, factors=tuple(factors.tolist()))

@@ -30,6 +30,7 @@ class Feed:
         self._source = f"{inflow.queue}|{inflow.producer}"
         self._lag = inflow.lag_seconds
         self._events = iter(inflow.events)
+        self._late = iter(inflow.late)
         self._timed = timed
         self._least: float | None = None
         self._blocks = inflow.arrivals.blocks(chance, 0.0, end)
@@ -80,7 +81,7 @@ class Feed:
 
     def _parcels(self, times: Sequence[float], rows: Sequence[float]) -> list[Parcel]:
         return [
-            self._parcel(Rows((time,), (count,), int(count)), time)
+            self._parcel(Rows((time - next(self._late, 0.0),), (count,), int(count)), time)
             for time, count in zip(times, rows, strict=True)
         ]
 

@@ -80,7 +80,8 @@ class Inflow:
     """Rows that come to a queue from outside. A queue may have several, of different producers.
 
     Event time is the time of arrival less `lag_seconds`, that of the last row of what comes together; for a
-    trace, `events` may give it for each of its times.
+    trace, `events` may give it for each of its times, and `late` by how much rows were seen there after they
+    had arrived, where a window comes after.
     """
 
     queue: str
@@ -88,6 +89,7 @@ class Inflow:
     producer: str = "source"
     lag_seconds: float = 0.0
     events: tuple[float, ...] = ()
+    late: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True)

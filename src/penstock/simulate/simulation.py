@@ -79,8 +79,7 @@ class Simulation:
         inbox: Inbox = Runs()
         if timed or self._contexts:
             inbox = Messages(setup, self.context_policy, self.plant.producers(setup))
-        cost, chance = setup.cost, self._generator("turns", setup.name)
-        return Station(setup, inbox, Chance(cost.scv, chance, cost.factors))
+        return Station(setup, inbox, Chance(setup.cost, self._generator("turns", setup.name)))
 
     @property
     def context_policy(self) -> ContextPolicy:

@@ -161,7 +161,9 @@ class Station:
         """Takes the rows of a turn; when it ends and what it will write follow from them."""
         now = grant.at
         taken = self.inbox.take(self.inbox.rows_waiting if self.setup.native else grant.rows, now)
-        seconds = self.setup.cost.mean_seconds(taken.rows.count, grant.slots) * self._chance.factor()
+        cost = self.setup.cost
+        seconds = cost.mean_seconds(taken.rows.count, grant.slots) * self._chance.factor(now)
+        seconds += cost.after_seconds
         windows: tuple[float, ...] = ()
         if self._windows is None:
             result = self._passed_on(taken, now + seconds, now)

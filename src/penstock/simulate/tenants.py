@@ -1,6 +1,6 @@
 """The workload of `penstock bench tenants`, simulated: when each window's result would be at its sink.
 
-    costs = {each.job.name: fitted(each.turns) for each in measured.jobs}     # of a run of the side "ours"
+    costs = {each.job.name: fitted(turns).meeting(turns_with_moments) for each in measured.jobs}
     settings = TenantsSettings(policy, measured.warmup, measured.measured)
     expected = simulated_tenants(load.jobs, costs, settings)
     expected.latencies("urgent-1")                                            # as `JobRun.latencies`
@@ -11,11 +11,12 @@ Each job is one stage, its query fused, fed with the very messages of the bench.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from penstock.scheduling.policies import Policy
 from penstock.simulate.arrivals import Trace
 from penstock.simulate.costs import TurnCost
+from penstock.simulate.delays import Delays
 from penstock.simulate.errors import SimulationError
 from penstock.simulate.plant import Inflow, Plant, StageSetup, WindowSetup
 from penstock.simulate.settings import SimulationSettings
@@ -26,6 +27,7 @@ from penstock.workloads.tenants.events import MICROS, last_micros
 from penstock.workloads.tenants.groups import Job
 
 SLOTS = 2
+NONE = Delays()
 
 
 @dataclass(frozen=True)
@@ -37,6 +39,9 @@ class TenantsSettings:
     measured_seconds: float
     slots: int = SLOTS
     seed: int = 0
+    delays: Delays = NONE
+    fed: Mapping[str, Sequence[tuple[float, int, float]]] = field(default_factory=dict, repr=False)
+    """By job, of each message: when it was due, its source, and when it was fed, where that was measured."""
 
     @property
     def end(self) -> float:
@@ -78,20 +83,23 @@ def simulated_tenants(
     messages = {job.name: in_ticks(messages_of(job, settings.end)) for job in jobs}
     came: dict[str, dict[float, float]] = {job.name: {} for job in jobs}
 
+    delays = settings.delays
+
     def tell(turn: Turn) -> None:
         for end in turn.windows:
-            came[turn.station.setup.pipeline].setdefault(end, turn.ends_at)
+            at = turn.ends_at - delays.free - delays.shown
+            came[turn.station.setup.pipeline].setdefault(end, at)
 
     plant = Plant(
-        tuple(_stage(job, costs) for job in jobs),
-        tuple(flow for job in jobs for flow in _inflows(job, messages[job.name])),
+        tuple(_stage(job, costs, delays) for job in jobs),
+        tuple(flow for job in jobs for flow in _inflows(job, messages[job.name], settings)),
     )
     chosen = SimulationSettings.on_slots(settings.policy, settings.slots, seed=settings.seed, on_turn=tell)
     Simulation(plant, chosen).run(settings.end)
     return TenantsRun(settings, {job.name: job for job in jobs}, messages, came)
 
 
-def _stage(job: Job, costs: Mapping[str, TurnCost]) -> StageSetup:
+def _stage(job: Job, costs: Mapping[str, TurnCost], delays: Delays) -> StageSetup:
     cost = costs.get(job.name) or costs.get(job.group)
     if cost is None:
         raise SimulationError(
@@ -101,7 +109,7 @@ def _stage(job: Job, costs: Mapping[str, TurnCost]) -> StageSetup:
     return StageSetup(
         f"{job.name}.query",
         job.name,
-        cost,
+        cost.after(delays.free),
         (f"{job.name}.events",),
         sink="results",
         latency_seconds=job.target_seconds,
@@ -114,13 +122,16 @@ def _stage(job: Job, costs: Mapping[str, TurnCost]) -> StageSetup:
     )
 
 
-def _inflows(job: Job, messages: Sequence[Message]) -> list[Inflow]:
+def _inflows(job: Job, messages: Sequence[Message], settings: TenantsSettings) -> list[Inflow]:
     """One for each source; what it sends carries the event times of the bench."""
+    fed = {(due, source): at for due, source, at in settings.fed.get(job.name, ())}
     found = []
     for source in range(job.sources):
         own = [each for each in messages if each.source == source]
         if own:
-            trace = Trace(tuple(each.due for each in own), tuple(float(each.rows) for each in own))
+            seen = [fed.get((each.due, source), each.due) + settings.delays.look for each in own]
+            trace = Trace(tuple(seen), tuple(float(each.rows) for each in own))
             events = tuple(last_micros(each.rows, each.begin, each.end) / MICROS for each in own)
-            found.append(Inflow(f"{job.name}.events", trace, f"s{source}", events=events))
+            late = tuple(at - each.due for at, each in zip(seen, own, strict=True))
+            found.append(Inflow(f"{job.name}.events", trace, f"s{source}", events=events, late=late))
     return found

@@ -171,6 +171,10 @@ class ShareRun:
         """The turns of a pipeline, warm-up included; none on sides without a scheduler of ours."""
         return tuple(self._told[load.name].turns)
 
+    def results_at(self, load: Load) -> tuple[float, ...]:
+        """When the batches of a pipeline had their results at the sink."""
+        return tuple(at for at, _ in self._told[load.name].read)
+
     def created_at(self, load: Load) -> float | None:
         """When Spark created the pipeline's source, in epoch seconds; None before that is known."""
         clock = self._told[load.name].clock

@@ -113,6 +113,24 @@ def test_what_each_model_chooses_under_bursty_service_is_told() -> None:
     assert result.tables[0].rows[0][:4] == ["vld 5/s K=7", "3:3:1", "3:3:1", "3:3:1"]
 
 
+def test_what_other_models_choose_is_run_beside_our_neighbours_and_judged_by_that() -> None:
+    far = {"aggregate": 3, "extract": 1, "match": 3}
+
+    class Rivals(Told):
+        def ask(self, **request: Any) -> Any:
+            said = super().ask(**request)
+            return {**said, "mmk": {"slots": far, "seconds": 1.0}} if request["do"] == "plan" else said
+
+    stand = Rivals({"extract": 3, "match": 3, "aggregate": 1})
+    tried = try_case(stand, BURSTY[0], most_neighbours=3, rivals=("mmk", "gigk", CHOSEN))
+    assert [shown(run.slots) for run in tried.runs][-1] == "1:3:3"
+    assert len(tried.predicted) == len(tried.runs) == 5
+    assert not tried.is_best(far)
+    result = BenchResult("scaling")
+    bursty(stand, result)
+    assert result.figures == {"bursty_best_mmk": 0.0, "bursty_best_gigk": 1.0, "bursty_best_chosen": 1.0}
+
+
 def test_a_controlled_run_is_judged_by_its_minutes() -> None:
     minutes = [1, 1, 1, 9, 9, 3, 1, 1, 1, 1, 9, 1]
     found = judge(minutes, [0.5, 5.0, 8.0], [3.0, 9.0], target=3.0)

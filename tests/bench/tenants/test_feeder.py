@@ -47,6 +47,12 @@ def test_rows_come_when_they_are_due_and_are_those_of_the_seed() -> None:
     assert pa.concat_tables([rows for _, rows in own]).equals(pa.concat_tables([rows for _, rows in again]))
     assert sum(rows for _, rows in feeder.offered["urgent-2"]) == 320
     assert feeder.offered["urgent-2"][0][0] == pytest.approx(base + 0.1)
+    fed = feeder.fed["urgent-1"]
+    assert [(due, source) for due, source, _ in fed] == [
+        (each.due, each.source) for each in SCHEDULES["urgent-1"]
+    ]
+    assert all(at >= due for due, _, at in fed), "seconds since the run began, as dues are"
+    assert fed[0][2] == pytest.approx(1.5, abs=1.0)
 
 
 def test_what_goes_wrong_in_the_thread_is_kept() -> None:

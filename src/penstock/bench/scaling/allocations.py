@@ -84,8 +84,14 @@ def tell_allocations(result: BenchResult, tried: Sequence[Tried]) -> None:
     ]
 
 
-def try_case(stand: Stand, case: Case, most_neighbours: int = NEIGHBOURS, plans: int = PLANS) -> Tried:
-    """The plan from what was measured, made anew until it stays, then its neighbours."""
+def try_case(
+    stand: Stand,
+    case: Case,
+    most_neighbours: int = NEIGHBOURS,
+    plans: int = PLANS,
+    rivals: Sequence[str] = (),
+) -> Tried:
+    """The plan from what was measured, made anew until it stays, then its neighbours and what rivals plan."""
     tried = Tried(case)
     slots: Slots = case.first_slots
     known: dict[str, Run] = {}
@@ -104,12 +110,25 @@ def try_case(stand: Stand, case: Case, most_neighbours: int = NEIGHBOURS, plans:
     said = stand.ask(do="predict", allocations=around)
     # Those that would not keep up, by the models, come last.
     nearest = sorted(zip(around, said, strict=True), key=lambda pair: _told(pair[1]))[:most_neighbours]
-    own = stand.ask(do="predict", allocations=[tried.recommended])
-    tried.predicted = [*own, *(told for _, told in nearest)]
-    chosen = [tried.recommended, *(each for each, _ in nearest)]
+    others = _of_rivals(tried, rivals, [tried.recommended, *(each for each, _ in nearest)])
+    own = stand.ask(do="predict", allocations=[tried.recommended, *others])
+    tried.predicted = [own[0], *(told for _, told in nearest), *own[1:]]
+    chosen = [tried.recommended, *(each for each, _ in nearest), *others]
     # Inputs come alike in all runs, and their rows take as long: what was run for the plan counts.
     tried.runs = [_median_run(stand, case, each, known.get(shown(each))) for each in chosen]
     return tried
+
+
+def _of_rivals(tried: Tried, kinds: Sequence[str], chosen: Sequence[Slots]) -> list[Slots]:
+    """What these kinds of models recommend, each once, without what is run anyway."""
+    found: list[Slots] = []
+    for kind in kinds:
+        slots = tried.plans.get(kind, {}).get("slots")
+        if isinstance(slots, dict):
+            wanted = _in_order(slots, tried.case)
+            if wanted not in (*chosen, *found):
+                found.append(wanted)
+    return found
 
 
 def _told(said: Predicted) -> float:

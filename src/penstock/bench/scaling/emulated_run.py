@@ -110,7 +110,7 @@ class EmulatedRun:
             "meter_seconds": fmean(self._meter_seconds) if self._meter_seconds else None,
             "models": self.predictions.chosen(),
             "stages": self._stages(base + self._asked["warmup"]),
-            "by_interval": _by_interval(sojourns, self._asked["interval"]),
+            "by_interval": by_interval(sojourns, self._asked["interval"]),
             "decisions": [
                 {**each, "at": each["at"] - base} for each in _lines(self._folder / "state" / "slots.jsonl")
             ],
@@ -132,7 +132,7 @@ class EmulatedRun:
         return found
 
 
-def _by_interval(sojourns: list[tuple[float, float]], interval: float) -> list[float | None]:
+def by_interval(sojourns: list[tuple[float, float]], interval: float) -> list[float | None]:
     """The mean sojourn of the inputs that were due in each interval; None where none was."""
     count = int(max((due for due, _ in sojourns), default=0.0) // interval) + 1
     found: list[list[float]] = [[] for _ in range(count)]

@@ -6,20 +6,30 @@ import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from statistics import median
 
 from penstock.bench.result import BenchResult, Table, at_least, at_most
 from penstock.bench.stats import Summary, quantile, single, summary
 from penstock.bench.tenants.load import mixed
+from penstock.bench.tenants.runs import JobRun
 from penstock.bench.tenants.runs import Run as TenantsMeasured
 from penstock.bench.tenants.stand import Stand as TenantsStand
 from penstock.bench.tenants.stand import Times as TenantsTimes
 from penstock.scheduling.catalog import policy_named
 from penstock.scheduling.policies import Fifo
-from penstock.simulate import Plant, Simulation, SimulationSettings, fitted
+from penstock.simulate import Plant, Simulation, SimulationSettings, TurnCost, fitted
+from penstock.simulate.delays import Delays, SeenTurn, delays_of, shown_before
 from penstock.simulate.reference import crowded_pool, large_cluster
-from penstock.simulate.share import ShareSettings, costs_of, created_of, share_errors, simulated_share
+from penstock.simulate.share import (
+    ShareSettings,
+    costs_of,
+    created_of,
+    delays_in,
+    share_errors,
+    simulated_share,
+)
 from penstock.simulate.tenants import TenantsSettings, simulated_tenants
 from penstock.workloads.share_process import run_side
 from penstock.workloads.share_run import ShareRun
@@ -30,6 +40,8 @@ SHARE_SECONDS = (60.0, 120.0)
 TENANTS = TenantsTimes(warmup=30.0, measured=60.0, heat=60.0)
 BULK_ROWS_PER_SECOND = 100_000.0
 SHARES = {"p50": 0.5, "p99": 0.99}
+SEEDS = 7
+"""Simulated runs of each measured one; the median of each figure counts."""
 POOL_SLOTS = 4
 POOL_SECONDS = 600.0
 POOL_RUNS = 3
@@ -92,8 +104,13 @@ def _share(say: Callable[[str], None]) -> Errors:
     warmup, seconds = SHARE_SECONDS
     measured = ShareRun(SIDES["penstock"], warmup)
     run_side(measured, seconds, on_tick=lambda run: None, tick_seconds=TICK_SECONDS)
-    settings = ShareSettings(seconds, warmup, created=created_of(measured) or None)
-    return share_errors(measured, simulated_share(costs_of(measured), settings))
+    settings = ShareSettings(
+        seconds, warmup, created=created_of(measured) or None, delays=delays_in(measured)
+    )
+    costs = costs_of(measured)
+    return share_errors(
+        measured, *(simulated_share(costs, replace(settings, seed=seed)) for seed in range(SEEDS))
+    )
 
 
 def _tenants(say: Callable[[str], None]) -> Errors:
@@ -107,21 +124,57 @@ def _tenants(say: Callable[[str], None]) -> Errors:
     return tenants_errors(measured)
 
 
-def tenants_errors(measured: TenantsMeasured) -> Errors:
+def tenants_errors(measured: TenantsMeasured, seeds: int = SEEDS) -> Errors:
     """By how much p50 and p99 of both groups differ, as shares of what was measured."""
-    costs = {each.job.name: fitted(each.turns) for each in measured.jobs if each.turns}
+    costs = {each.job.name: cost for each in measured.jobs if (cost := job_cost(each, measured.warmup))}
     policy = policy_named(measured.load.policy.name)
-    settings = TenantsSettings(policy, measured.warmup, measured.measured, measured.slots)
-    expected = simulated_tenants(measured.load.jobs, costs, settings)
+    fed = {each.job.name: each.fed for each in measured.jobs}
+    settings = TenantsSettings(
+        policy,
+        measured.warmup,
+        measured.measured,
+        measured.slots,
+        delays=tenants_delays(measured),
+        fed=fed,
+    )
+    expected = [
+        simulated_tenants(measured.load.jobs, costs, replace(settings, seed=seed)) for seed in range(seeds)
+    ]
     found = {}
     for group, real in (("urgent", measured.urgent), ("bulk", measured.bulk)):
-        told = [each for job in real.jobs for each in expected.latencies(job.job.name)]
+        told = [[each for job in real.jobs for each in run.latencies(job.job.name)] for run in expected]
         found.update(_apart(group, real.latencies, told))
     return found
 
 
-def _apart(group: str, real: Sequence[float], told: Sequence[float]) -> dict[str, float]:
-    pairs = {name: (quantile(real, share), quantile(told, share)) for name, share in SHARES.items()}
+def job_cost(job: JobRun, warmup: float) -> TurnCost | None:
+    """What turns of a job cost after the warm-up, with all of them to be met again; None without any."""
+    warm = [(rows, slots, seconds) for granted, rows, slots, seconds in job.turns if granted >= warmup]
+    return fitted(warm).meeting(job.turns) if warm else None
+
+
+def tenants_delays(measured: TenantsMeasured) -> Delays:
+    """What passed between the turns of a run, and between messages that were fed and turns."""
+    turns = [
+        SeenTurn(each.job.name, granted, granted + seconds)
+        for each in measured.jobs
+        for granted, _, _, seconds in each.turns
+    ]
+    came = {each.job.name: sorted(at for _, _, at in each.fed) for each in measured.jobs}
+    shown = {
+        each.job.name: sorted(
+            completed + latency for completed, latency, missing in each.samples if not missing
+        )
+        for each in measured.jobs
+    }
+    return replace(delays_of(turns, came, measured.warmup), shown=shown_before(turns, shown))
+
+
+def _apart(group: str, real: Sequence[float], told: Sequence[Sequence[float]]) -> dict[str, float]:
+    pairs = {
+        name: (quantile(real, share), median(quantile(each, share) for each in told))
+        for name, share in SHARES.items()
+    }
     return {f"{group}_{name}": abs(other - one) / one for name, (one, other) in pairs.items() if one > 0.0}
 
 

@@ -61,6 +61,8 @@ class Feeder:
         self.lag_seconds = 0.0
         self.offered: dict[str, list[tuple[float, int]]] = {job.name: [] for job in jobs}
         """By job: when rows were due, and how many."""
+        self.fed: dict[str, list[tuple[float, int, float]]] = {job.name: [] for job in jobs}
+        """By job, of each message: when it was due, its source, and when it was begun to be handed over."""
         self.error: BaseException | None = None
 
     def start(self, base: float) -> None:
@@ -89,6 +91,13 @@ class Feeder:
             (each.source, events.rows(each.rows, self.base + each.begin, self.base + each.end, each.source))
             for each in group.messages
         ]
+        begun = self._clock()
         self._put(group.job, due, parts)
+        # Parts are taken in one after the other.
+        step = (self._clock() - begun) / len(parts)
+        self.fed[group.job] += [
+            (each.due, each.source, begun + place * step - self.base)
+            for place, each in enumerate(group.messages)
+        ]
         self.offered[group.job].append((due, sum(each.rows for each in group.messages)))
         self.lag_seconds = max(self.lag_seconds, self._clock() - due)

@@ -25,8 +25,10 @@ class JobRun:
     done_by_second: tuple[float, ...]
     backlog_by_second: tuple[float, ...]
     """Seconds of input that wait, at each second of the measured part."""
-    turns: tuple[tuple[int, int, float], ...] = ()
-    """(rows, slots, seconds) of the turns of the measured part, where the side has such."""
+    turns: tuple[tuple[float, int, int, float], ...] = ()
+    """(second of the run at which it was granted, rows, slots, seconds) of each, where the side has such."""
+    fed: tuple[tuple[float, int, float], ...] = ()
+    """Of each message: the second at which it was due, its source, and the second at which it was fed."""
 
     @property
     def backlog_growth_per_minute(self) -> float:
@@ -166,7 +168,8 @@ def _job_run(job: Job, told: Mapping[str, Any]) -> JobRun:
         told["done"],
         tuple(told["done_by_second"]),
         tuple(told["backlog_by_second"]),
-        tuple((rows, slots, seconds) for _, rows, slots, seconds in told.get("turns", ())),
+        tuple((at, rows, slots, seconds) for at, rows, slots, seconds in told.get("turns", ())),
+        tuple((due, source, at) for due, source, at in told.get("fed", ())),
     )
 
 

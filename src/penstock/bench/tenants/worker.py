@@ -70,7 +70,8 @@ class Worker:
             for job in load.jobs
         }
         for name, told in jobs.items():
-            told["turns"] = [turn for turn in self._side.turns(name) if turn[0] >= interval.begin]
+            told["turns"] = [(granted - base, *figures) for granted, *figures in self._side.turns(name)]
+            told["fed"] = feeder.fed[name]
         return {
             "jobs": jobs,
             "scheduler_seconds": scheduler_seconds,
