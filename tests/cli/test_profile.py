@@ -13,8 +13,9 @@ from penstock.errors import PenstockError
 from penstock.measure.batch_costs import BatchCost, batch_costs, costs_of
 from penstock.measure.turns import TurnRecord
 from penstock.pipeline.nodes import Sink, Source
-from penstock.pipeline.rehearsal import flood, let_wait
+from penstock.pipeline.rehearsal import let_wait
 from penstock.spark.profiles import Profiles
+from penstock.spark.trace_feed import SEGMENTS, TraceFeed
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -41,15 +42,19 @@ def test_the_median_of_turns_of_about_that_size_counts() -> None:
     assert costs_of(records, 100) == [BatchCost("p.read", 100, 3, pytest.approx(0.2))]  # type: ignore[arg-type]
 
 
-def test_sources_give_as_much_as_is_taken_and_nobody_is_late() -> None:
+def test_sources_give_what_is_asked_for_and_nobody_is_late(tmp_path: Path) -> None:
     pipeline = replayed()
-    flood(pipeline)
     let_wait(pipeline)
-    source, sink = pipeline.nodes["in"], pipeline.nodes["out"]
-    assert isinstance(source, Source)
+    with TraceFeed([pipeline], tmp_path) as feed:
+        source, sink = pipeline.nodes["in"], pipeline.nodes["out"]
+        assert isinstance(source, Source)
+        assert isinstance(source.spec, sources.FromSpool)
+        assert source.spec.schema == "`id` bigint"
+        consumer = source.spec.spool.subscribe("c")
+        feed(700)
+        # The trace has 2,000 rows, and begins again.
+        assert consumer.rows_waiting == 700 * SEGMENTS
     assert isinstance(sink, Sink)
-    assert isinstance(source.spec, sources.Replay)
-    assert (source.spec.rows_per_second, source.spec.loop) == (100_000.0, True)
     assert sink.latency_seconds is None
 
 
@@ -59,7 +64,7 @@ def test_a_source_that_cannot_be_replayed_is_refused(tmp_path: Path) -> None:
         stream = pipeline.source("in", sources.FromSpool(spool, "id LONG"))
         stream.sink("out", sinks.Callback(lambda table, batch: None))
         with pytest.raises(PenstockError) as error:
-            flood(pipeline)
+            TraceFeed([pipeline], tmp_path / "rows")
     assert str(error.value) == (
         "source 'in' of pipeline 'p' must be a Replay to be profiled, got FromSpool: "
         "replay a sample of what it gives"
@@ -78,13 +83,15 @@ def test_every_stage_is_measured_at_every_size_and_the_costs_are_kept(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     pipeline = replayed()
-    flood(pipeline)
     let_wait(pipeline)
     told: list[str] = []
     settings = {"slots": 2, "policy": "random", "consumption": "planned", "planning": "1d"}
-    with Engine(spark, state=tmp_path / "state", **settings) as engine:
+    with (
+        TraceFeed([pipeline], tmp_path / "rows") as feed,
+        Engine(spark, state=tmp_path / "state", **settings) as engine,
+    ):
         engine.submit(pipeline)
-        found = batch_costs(engine, (5, 50), 20.0, told.append)
+        found = batch_costs(engine, (5, 50), 20.0, feed, told.append)
         engine.keep_profiles(tmp_path)
     places = [(each.stage, each.rows) for each in found]
     assert places == [("p.read", 5), ("p.read", 50), ("p.keep", 5), ("p.keep", 50)]

@@ -1,6 +1,6 @@
 """`penstock profile FILE.py`: what turns of different sizes cost, for each stage; as a table and a picture.
 
-The pipelines run on more rows than they can hold, with results going nowhere, once for each batch size. What
+The pipelines run on their replayed rows in segments of each size, with results going nowhere. What
 is learned is kept in the state directory, where `penstock run` plans by it from the first row on.
 """
 
@@ -21,7 +21,7 @@ from penstock.cli.interrupts import ended_by_signals
 from penstock.cli.pipeline_file import load_pipelines
 from penstock.cli.state_directory import DEFAULT
 from penstock.measure.batch_costs import SIZES, BatchCost, batch_costs
-from penstock.pipeline.rehearsal import flood, let_go, let_wait
+from penstock.pipeline.rehearsal import let_go, let_wait
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -60,26 +60,31 @@ def _sizes(text: str) -> tuple[int, ...]:
 def run(args: argparse.Namespace) -> int:
     pipelines = load_pipelines(args.file)
     for pipeline in pipelines:
-        flood(pipeline)
         let_go(pipeline)
         let_wait(pipeline)
-    # More rows than can be held are what is wanted here.
+    # That no plan could hold so many rows is of no interest here.
     logging.getLogger("penstock").setLevel(logging.ERROR)
     console = Console()
     console.print("starting Spark", highlight=False)
     from penstock.spark.engine import Engine
+    from penstock.spark.trace_feed import TraceFeed
 
     with (
-        tempfile.TemporaryDirectory(prefix="penstock-profile-", ignore_cleanup_errors=True) as state,
+        tempfile.TemporaryDirectory(prefix="penstock-profile-", ignore_cleanup_errors=True) as scratch,
         ended_by_signals(),
+        TraceFeed(pipelines, Path(scratch) / "rows") as feed,
         Engine(
-            state=state, slots=args.slots, policy="random", consumption="planned", planning="1d"
+            state=Path(scratch) / "state",
+            slots=args.slots,
+            policy="random",
+            consumption="planned",
+            planning="1d",
         ) as engine,
     ):
         for pipeline in pipelines:
             engine.submit(pipeline)
         found = batch_costs(
-            engine, args.sizes, args.seconds, lambda text: console.print(text, highlight=False)
+            engine, args.sizes, args.seconds, feed, lambda text: console.print(text, highlight=False)
         )
         args.state.mkdir(parents=True, exist_ok=True)
         engine.keep_profiles(args.state)

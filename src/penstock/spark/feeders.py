@@ -55,6 +55,46 @@ def _read(path: Path) -> pa.Table:
     return pa.table({"value": path.read_text().splitlines()})
 
 
+class Trace:
+    """The rows of a replay by their numbers, stamped if they are to be."""
+
+    def __init__(self, spec: Replay):
+        self._spec = spec
+        self._table = load_trace(spec)
+
+    @property
+    def schema(self) -> pa.Schema:
+        return self._table.schema
+
+    def rows(self, first: int, last: int) -> pa.Table:
+        """From the first to the one before the last; beyond the trace's end from its begin on, or none."""
+        size = self._table.num_rows
+        if not self._spec.loop:
+            rows = self._table.slice(min(first, size), max(min(last, size) - first, 0))
+            return self._numbered(rows, first)
+        number, pieces = first, []
+        while first < last:
+            start = first % size
+            pieces.append(self._table.slice(start, min(last - first, size - start)))
+            first += pieces[-1].num_rows
+        return self._numbered(pa.concat_tables(pieces), number)
+
+    def _numbered(self, rows: pa.Table, first: int) -> pa.Table:
+        if self._spec.number is None:
+            return rows
+        numbers = pa.array(np.arange(first, first + rows.num_rows, dtype="int64"))
+        return _with_column(rows, self._spec.number, numbers)
+
+    def stamped(self, rows: pa.Table, begin: float, seconds: float = 0.0) -> pa.Table:
+        """The rows with times that are spread over the seconds from `begin` on."""
+        if self._spec.stamp is None:
+            return rows
+        count = rows.num_rows
+        micros = begin * 1e6 + np.arange(count) * (seconds * 1e6 / count)
+        stamps: Any = pa.array(micros.astype("int64"), pa.int64()).cast(pa.timestamp("us", "UTC"))
+        return _with_column(rows, self._spec.stamp, stamps)
+
+
 class Feeder:
     """Appends the rows that are due, every tick. After a restart it goes on with the row after the last one.
 
@@ -65,7 +105,7 @@ class Feeder:
         self._spec = spec
         self._spool = spool
         self._clock = clock
-        self._table = load_trace(spec)
+        self._trace = Trace(spec)
         self._tick = max(spec.tick_seconds, 1 / spec.rows_per_second)
         self._stopping = threading.Event()
         self._unpaused = threading.Event()
@@ -77,7 +117,7 @@ class Feeder:
 
     @property
     def schema(self) -> pa.Schema:
-        return self._table.schema
+        return self._trace.schema
 
     def start(self) -> None:
         last = self._spool.last_batch(PRODUCER)
@@ -130,7 +170,8 @@ class Feeder:
 
     def _append(self, rows: pa.Table, due: float) -> bool:
         """Whether the rows are in the spool; a full one, or a full disk, makes the feeder wait."""
-        stamped, arrivals = self._stamped(rows, due), Arrivals.at(due, rows.num_rows)
+        stamped = self._trace.stamped(rows, due - self._tick, self._tick)
+        arrivals = Arrivals.at(due, rows.num_rows)
         told = False
         while not self._stopping.is_set():
             try:
@@ -153,30 +194,7 @@ class Feeder:
         """The rows of a batch: fixed by its number, so that a restart repeats none and leaves none out."""
         since, row, each = self._pace
         first, last = (row + round(count * each) for count in (batch - since, batch - since + 1))
-        size = self._table.num_rows
-        if not self._spec.loop:
-            rows = self._table.slice(min(first, size), max(min(last, size) - first, 0))
-            return self._numbered(rows, first)
-        number, pieces = first, []
-        while first < last:
-            start = first % size
-            pieces.append(self._table.slice(start, min(last - first, size - start)))
-            first += pieces[-1].num_rows
-        return self._numbered(pa.concat_tables(pieces), number)
-
-    def _numbered(self, rows: pa.Table, first: int) -> pa.Table:
-        if self._spec.number is None:
-            return rows
-        numbers = pa.array(np.arange(first, first + rows.num_rows, dtype="int64"))
-        return _with_column(rows, self._spec.number, numbers)
-
-    def _stamped(self, rows: pa.Table, due: float) -> pa.Table:
-        if self._spec.stamp is None:
-            return rows
-        count = rows.num_rows
-        micros = (due - self._tick) * 1e6 + np.arange(count) * (self._tick * 1e6 / count)
-        stamps: Any = pa.array(micros.astype("int64"), pa.int64()).cast(pa.timestamp("us", "UTC"))
-        return _with_column(rows, self._spec.stamp, stamps)
+        return self._trace.rows(first, last)
 
 
 def wait_for(condition: Callable[[], bool], limit_seconds: float, poll_seconds: float = 0.02) -> bool:

@@ -17,18 +17,19 @@ from penstock.bench.batching.load import Feed, Load, arrivals_of, evenly
 from penstock.bench.batching.meter import ProductMeter
 from penstock.bench.plain_queries import PlainQueries
 from penstock.bench.workers import ending_at_once, serve
-from penstock.measure.batch_costs import ENOUGH_TURNS, batch_costs
+from penstock.measure.batch_costs import batch_costs
 from penstock.operators.privacy import Budget, Keys, PolicyTable
 from penstock.pipeline import sinks
 from penstock.pipeline.endpoints import SourceSpec
 from penstock.pipeline.pipeline import Pipeline
-from penstock.pipeline.rehearsal import let_wait
-from penstock.pipeline.sources import FromSpool
+from penstock.pipeline.rehearsal import let_go, let_wait
+from penstock.pipeline.sources import FromSpool, Replay
 from penstock.plan.workflow import RESERVE
 from penstock.queues.segment import Arrivals
 from penstock.queues.spool import Spool
 from penstock.spark.engine import PROFILES, Engine
 from penstock.spark.jvm import schema_from_ddl
+from penstock.spark.trace_feed import TraceFeed
 from penstock.stages.fuse import cut
 from penstock.workloads.wifi.associations import SCHEMA
 from penstock.workloads.wifi.policies import policies_of
@@ -40,8 +41,7 @@ if TYPE_CHECKING:
 
 SETTINGS = {"spark.driver.memory": "4g", "spark.sql.shuffle.partitions": "1"}
 POLLING = "20ms"
-ROUNDS = 4
-"""How often each size is fed."""
+TRACE_ROWS = 100_000.0
 
 
 class Worker:
@@ -72,13 +72,15 @@ class Worker:
             shutil.rmtree(folder, ignore_errors=True)
 
     def _sizes(self, folder: Path, request: Mapping[str, Any]) -> list[dict[str, Any]]:
-        """What turns of these sizes cost, with enough rows for them at any time."""
-        sizes, turns = request["sizes"], ENOUGH_TURNS + 2
-        rows = ROUNDS * turns * sum(sizes)
-        trace = pa.concat_tables([table for _, table in arrivals_of([(rows / 10.0, 11.0)], seed=1)])
+        """What turns of these sizes cost."""
+        trace = pa.concat_tables([table for _, table in arrivals_of([(TRACE_ROWS, 1.0)], seed=1)])
         meters = {name: ProductMeter() for name in PRODUCTS}
+        # Event time is the time of day, so that windows end however often the trace is played.
+        pipeline = self._pipeline(folder, Replay(trace, TRACE_ROWS, stamp="at"), meters)
+        let_go(pipeline)
+        let_wait(pipeline)
         with (
-            Spool(folder / "input") as spool,
+            TraceFeed([pipeline], folder / "rows") as feed,
             Engine(
                 self._session,
                 state=folder / "state",
@@ -88,18 +90,8 @@ class Worker:
                 planning="1d",
             ) as engine,
         ):
-            pipeline = self._pipeline(folder, FromSpool(spool, SCHEMA), meters)
-            let_wait(pipeline)
             engine.submit(pipeline)
-            fed = 0
-
-            def feed(size: int) -> None:
-                nonlocal fed
-                for _ in range(turns):
-                    spool.append(trace.slice(fed, size))
-                    fed += size
-
-            found = batch_costs(engine, sizes, request["seconds"], lambda text: None, feed)
+            found = batch_costs(engine, request["sizes"], request["seconds"], feed, lambda text: None)
         return [asdict(each) for each in found]
 
     def _run(self, folder: Path, request: dict[str, Any]) -> dict[str, Any]:
