@@ -262,3 +262,68 @@ def test_each_row_reaches_each_consumer_once_and_then_goes(
             assert (done if in_order else sorted(done)) == list(range(crowd.appended))
         assert crowd.spool.segments == ()
         assert os.listdir(Path(folder) / "q" / "data") == []
+
+
+def test_many_tiny_segments_become_one_file_and_go_on_as_they_were(
+    open_spool: Open, rows: Rows, ids: Ids, tmp_path: Path
+) -> None:
+    spool = open_spool()
+    reader = spool.subscribe("c")
+    for start in range(0, 50, 10):
+        spool.append(rows(start, 10), producer=f"s{start % 20}", arrivals=Arrivals.at(float(start), 10))
+    taken = reader.take(45, tmp_path / "cut")
+    gathered = reader.gather(taken, tmp_path / "cut")
+    assert [len(piece.paths) for piece in gathered] == [1, 0, 0, 0, 0]
+    assert ids(gathered) == list(range(45))
+    assert gathered[0].sizes == (Path(gathered[0].paths[0]).stat().st_size,)
+    assert [(each.segment, each.start, each.rows, each.arrivals, each.event_ranges) for each in gathered] == [
+        (each.segment, each.start, each.rows, each.arrivals, each.event_ranges) for each in taken
+    ]
+    assert len(os.listdir(tmp_path / "cut")) == 1, "the cut one is in it too"
+    reader.give_back(gathered)
+    assert (reader.rows_waiting, os.listdir(tmp_path / "cut")) == (50, [])
+    again = reader.gather(reader.take(50, tmp_path / "cut"), tmp_path / "cut")
+    assert ids(again) == list(range(50))
+    reader.commit(again)
+    reader.release(again)
+    assert (os.listdir(tmp_path / "cut"), spool.segments) == ([], ())
+
+
+def test_few_large_damaged_or_unlike_segments_are_left_as_they_are(
+    open_spool: Open, rows: Rows, tmp_path: Path
+) -> None:
+    spool = open_spool()
+    reader = spool.subscribe("c")
+
+    def gathered(*tables: pa.Table) -> bool:
+        for table in tables:
+            spool.append(table)
+        taken = reader.take(None, tmp_path)
+        again = reader.gather(taken, tmp_path)
+        reader.commit(again)
+        reader.release(again)
+        return again != taken
+
+    tiny = rows(0, 10)
+    assert gathered(*[tiny] * 4)
+    assert not gathered(*[tiny] * 3)
+    assert not gathered(*[rows(0, 20_000)] * 4)
+    assert not gathered(tiny, tiny, rows(0, 20_000), tiny, tiny)
+    assert not gathered(*[tiny] * 3, tiny.append_column("more", tiny["id"]))
+    for _ in range(4):
+        spool.append(tiny)
+    (spool.path / spool.segments[-1].files[0]).write_bytes(b"no Parquet")
+    taken = reader.take(None, tmp_path)
+    assert reader.gather(taken, tmp_path) == taken
+
+
+def test_gathered_files_are_no_larger_than_tasks_can_share(
+    open_spool: Open, rows: Rows, ids: Ids, tmp_path: Path
+) -> None:
+    spool = open_spool()
+    reader = spool.subscribe("c")
+    for start in range(0, 24_000, 2_000):
+        spool.append(rows(start, 2_000))
+    gathered = reader.gather(reader.take(None, tmp_path), tmp_path)
+    assert ids(gathered) == list(range(24_000))
+    assert [place for place, piece in enumerate(gathered) if piece.paths] == [0, 5, 10, 11]

@@ -154,6 +154,10 @@ class Consumer:
             raise
         return tuple(slices)
 
+    def gather(self, slices: Sequence[Slice], slice_dir: Path) -> tuple[Slice, ...]:
+        """What was taken at once, with many tiny files as one; committed, released or given back together."""
+        return self._cutter.gather(slices, slice_dir)
+
     def _ordered(self, key: Callable[[Segment], Any] | None) -> Sequence[int]:
         if key is None:
             return self._order

@@ -166,7 +166,10 @@ class Segment:
 
 @dataclass(frozen=True)
 class Slice:
-    """`rows` rows of a segment from row `start` on, and the absolute paths that hold just those."""
+    """`rows` rows of a segment from row `start` on, and the absolute paths that hold just those.
+
+    Of slices that were gathered, the first names the file that holds the rows of all.
+    """
 
     segment: Segment
     start: int

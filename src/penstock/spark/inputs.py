@@ -64,7 +64,8 @@ class QueueInputs:
         for queue, consumer in by_age:
             key = order(queue) if order is not None else None
             wanted = consumer.rows_to_segment_end(rows, key) if whole_segments and rows > 0 else rows
-            taken[queue] = consumer.take(wanted, self.slice_dir, key=key) if wanted > 0 else ()
+            pieces = consumer.take(wanted, self.slice_dir, key=key) if wanted > 0 else ()
+            taken[queue] = consumer.gather(pieces, self.slice_dir)
             rows -= sum(piece.rows for piece in taken[queue])
         return taken
 

@@ -68,6 +68,16 @@ def test_a_report_tells_of_wrong_values_and_of_the_backlog() -> None:
     assert wrong.startswith(f"urgent-1: the window until {BASE + 3:.6f} gives ")
 
 
+def test_a_value_so_far_is_a_result_once_it_is_that_of_the_whole_window() -> None:
+    meter = filled({1.0: 2.25, 2.0: 3.5})
+    meter.final = False
+    meter.take(result(BASE + 3, VALUES[BASE + 3] / 2))
+    told = Interval(BASE, BASE + 1.5, BASE + 5.5).job_report(JOB, MESSAGES, meter, [], [])
+    assert told["wrong"] == []
+    assert [latency for _, latency, _ in told["samples"]] == pytest.approx([0.25, 0.5, 1.5, 0.5])
+    assert [missing for _, _, missing in told["samples"]] == [False, False, True, True]
+
+
 def test_rows_of_a_turn_are_spread_over_the_time_it_took() -> None:
     done = spread([(BASE + 0.5, BASE + 2.5, 2000)])
     assert by_second(done, BASE, BASE + 4) == pytest.approx([500, 1000, 500, 0], abs=101)

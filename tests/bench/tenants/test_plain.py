@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import json
+import threading
 from pathlib import Path
+from typing import Any
 
-from penstock.bench.tenants.plain import FileLog, pools
+import pyarrow as pa
+
+from penstock.bench.tenants.meter import RowMeter
+from penstock.bench.tenants.plain import FileLog, PlainJob, pools
 from penstock.workloads.tenants.groups import bulk_jobs, urgent_jobs
 
 
@@ -46,3 +51,32 @@ def test_urgent_queries_have_ten_times_the_weight_and_a_share_of_their_own() -> 
     ):
         pool = f'  <pool name="{job.name}"><schedulingMode>FIFO</schedulingMode>{settings}</pool>'
         assert lines.count(pool) == 1
+
+
+class Slow:
+    """A batch's rows, which are there when they are let go."""
+
+    def __init__(self) -> None:
+        self.asked, self.free = threading.Event(), threading.Event()
+
+    def toArrow(self) -> pa.Table:
+        self.asked.set()
+        assert self.free.wait(10)
+        return pa.table({})
+
+
+def test_rows_of_a_batch_that_runs_at_the_end_are_waited_for(tmp_path: Path) -> None:
+    session: Any = None  # it is only asked when the query starts
+    job = PlainJob(session, bulk_jobs(1000)[0], tmp_path, RowMeter())
+    job.put([(0, pa.table({"ad": range(7)}))])
+    checkpoint(tmp_path / "checkpoint", {0: 0}, {"0": [entry(0, "000000001.parquet")]})
+    frame: Any = Slow()
+    batch = threading.Thread(target=job._on_batch, args=(frame, 0))
+    batch.start()
+    assert frame.asked.wait(10)
+    job.end_batch(0.0)
+    assert job.done == []
+    threading.Timer(0.1, frame.free.set).start()
+    job.end_batch(10.0)
+    assert [rows for _, _, rows in job.done] == [7]
+    batch.join()

@@ -10,12 +10,13 @@ from tests.bench.tenants.made import PretendStand, made_run
 
 from penstock.bench.report import save_plot
 from penstock.bench.result import BenchResult
+from penstock.bench.tenants.bench import described, told_tables
 from penstock.bench.tenants.load import Load
 from penstock.bench.tenants.runs import Run
 from penstock.bench.tenants.scenarios import SCENARIOS
 from penstock.bench.tenants.share import SHARES, share_error, sharing_jobs
 
-FACTOR = {"fifo": 20.0, "fair": 6.0, "gate": 3.0, "stages": 1.5, "ours": 1.0}
+FACTOR = {"fifo": 20.0, "fair": 6.0, "gate": 3.0, "stages": 1.5, "ours": 1.0, "realtime": 0.5}
 
 
 def pretend(side: str, load: Load) -> Run:
@@ -48,8 +49,8 @@ def test_volume_compares_at_twice_and_looks_for_the_load_at_which_fair_has_half_
     assert result.figures["bulk_throughput_ratio"] == pytest.approx(1.0)
     assert result.figures["ls_p50_ratio_gate"] == pytest.approx(3.0)
     assert result.figures["ls_p50_ratio_stages"] == pytest.approx(1.5)
-    # FAIR takes 1.2 s and more at every load: the least of them is looked at.
-    assert result.figures["ls_in_time_rate"] == pytest.approx(25_000)
+    # FAIR takes 1.2 s and more at every load, so that lower ones are tried: the least of them is looked at.
+    assert result.figures["ls_in_time_rate"] == pytest.approx(6_250)
     assert result.figures["ls_in_time"] == 1.0
     assert {name: str(mark) for name, mark in result.marks.items()} == {
         "ls_p50_ratio_fifo": "at least 4.6",
@@ -68,8 +69,10 @@ def test_in_time_is_told_at_the_highest_load_that_fair_still_holds(tmp_path: Pat
         return made_run(side, load, [seconds] * 10)
 
     result = figures("volume", PretendStand(tmp_path, quicker))
-    # At 50,000 rows/s FAIR takes half a second, at 100,000 one.
-    assert result.figures["ls_in_time_rate"] == pytest.approx(50_000)
+    # At 50,000 rows/s FAIR takes half a second, at 100,000 one; so the middle is tried too.
+    assert result.figures["ls_in_time_rate"] == pytest.approx(75_000)
+    assert result.figures["ls_in_time_fair"] == 1.0
+    assert "volume-in-time" in {plot.name for plot in result.plots}
 
 
 @pytest.mark.parametrize(
@@ -92,6 +95,32 @@ def test_a_scenario_gives_its_figure_with_its_mark(
     result = figures(name, stand)
     assert result.figures[figure] == pytest.approx(value)
     assert str(result.marks[figure]) == mark
+
+
+def test_real_time_mode_is_told_beside_the_rivals_and_where_it_refuses_with_what_spark_says(
+    stand: PretendStand,
+) -> None:
+    result = figures("single", stand)
+    assert result.figures["ipq1_p99_ratio_realtime"] == pytest.approx(0.5)
+    assert "ipq4_p99_ratio_realtime" not in result.figures
+    single, said = result.tables
+    assert [row[0] for row in single.rows if row[1] == "realtime"] == ["ipq1", "ipq2", "ipq3"]
+    assert [row for row in said.rows if row[0] in ("ipq1", "ipq4")] == [
+        ("ipq1", "the query", "[NOT_YET] Not in append mode."),
+        ("ipq1", "totals", "runs"),
+        ("ipq4", "the query", "[NOT_YET] Not in append mode."),
+    ]
+    assert described(stand)["real_time"] == stand.real_time_said
+    (told,) = [
+        line for line in told_tables(result.tables)["Spark's real-time mode"] if line["query"] == "ipq4"
+    ]
+    assert told == {"query": "ipq4", "tried as": "the query", "Spark": "[NOT_YET] Not in append mode."}
+    assert {run.slots for run in stand.runs if run.side == "realtime"} == {2}
+
+
+def test_windows_without_any_turn_counted_meet_no_mark(stand: PretendStand) -> None:
+    stand.pretend = lambda side, load: replace(pretend(side, load), window_turns=())
+    assert "window_turns" in figures("overhead", stand).missed
 
 
 def test_a_rival_without_any_result_in_time_counts_with_one_of_all(stand: PretendStand) -> None:
@@ -117,15 +146,24 @@ def test_the_share_error_is_the_greatest_of_all_windows_after_the_third_start(tm
     def sharing(side: str, load: Load) -> Run:
         run = made_run(side, load, [1.0])
         changed = zip(SHARES, (1000.0, -1000.0, 0.0), strict=True)
-        parts = [(share * 10_000,) * 14 + (share * 10_000 + change,) * 20 for share, change in changed]
+        parts = [
+            (share * 10_000,) * 4 + (share * 10_000 + change,) * 10 + (share * 10_000 + change / 2,) * 10
+            for share, change in changed
+        ]
         jobs = [replace(each, done_by_second=rows) for each, rows in zip(run.jobs, parts, strict=True)]
-        return replace(run, jobs=tuple(jobs), warmup=14.0)
+        return replace(run, jobs=tuple(jobs))
 
     stand = PretendStand(tmp_path, sharing)
     result = figures("share", stand)
     assert result.figures["share_error"] == pytest.approx(0.1)
-    assert [row[1:] for row in result.tables[0].rows] == [("30.0%", "30.0%", "40.0%")] * 2
+    assert result.figures["share_error_settled"] == pytest.approx(0.05)
+    assert [row[1:] for row in result.tables[0].rows] == [
+        ("30.0%", "30.0%", "40.0%"),
+        ("25.0%", "35.0%", "40.0%"),
+    ]
     assert [job.starts_at for job in stand.runs[-1].load.jobs] == [0.0, 2.0, 4.0]
+    assert stand.asked[-1] is not None
+    assert stand.asked[-1].warmup == 4.0, "measured from the third start on"
     assert [job.share for job in sharing_jobs(1000.0, 1.0)] == list(SHARES)
     assert sum(job.rows_per_second for job in sharing_jobs(1000.0, 1.0)) == pytest.approx(1500)
     assert str(share_error([]).value) == "nan"
@@ -135,5 +173,5 @@ def test_the_share_error_is_the_greatest_of_all_windows_after_the_third_start(tm
 def test_every_scenario_can_be_drawn(stand: PretendStand, tmp_path: Path, name: str) -> None:
     result = figures(name, stand)
     found = [save_plot(plot, tmp_path / "tenants.json") for plot in result.plots]
-    assert [path.name for path in found][:1] == ([f"tenants-{name}.png"] if name != "overhead" else [])
+    assert found[0].name == f"tenants-{name}.png"
     assert all(path.stat().st_size > 5000 for path in found)

@@ -38,6 +38,19 @@ def test_a_side_delivers_every_window_with_the_right_value(stand: Stand, side: s
         assert run.window_turns
 
 
+def test_real_time_mode_runs_what_spark_takes_and_tells_why_it_refuses_the_rest(stand: Stand) -> None:
+    stand.times = Times(warmup=2.0, measured=4.0)
+    run = stand.real_time(Load(urgent_jobs(1)))
+    assert run is not None
+    assert (len(run.urgent.latencies), run.urgent.missing) == (4, 0), "each window has had its right value"
+    assert stand.real_time(Load(urgent_jobs(1, query="ipq4"))) is None
+    append, update, totals = stand.real_time_said["ipq1"].values()
+    assert append.startswith("[STREAMING_REAL_TIME_MODE.OUTPUT_MODE_NOT_SUPPORTED] ")
+    assert "possible 'correctness' issue" in update
+    assert totals == ""
+    assert list(stand.real_time_said["ipq4"].values()) == [append, update]
+
+
 def test_tenants_that_do_nothing_have_their_rows_counted(stand: Stand) -> None:
     run = stand.run("ours", noop_load(6), times=Times(warmup=12.0, measured=6.0))
     assert run.urgent.latencies == []

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from tests.bench.tenants.made import made_run
 
+from penstock.bench.result import BenchSettings
+from penstock.bench.tenants.bench import chosen_times
 from penstock.bench.tenants.load import mixed
 from penstock.bench.tenants.runs import Run
 from penstock.bench.tenants.stand import bears, rows_done_per_second, search
@@ -32,6 +35,11 @@ def test_the_highest_rate_held_is_found_in_steps_of_a_tenth(
 
     assert search(100.0, held) == pytest.approx(found)
     assert asked == pytest.approx(tried)
+
+
+def test_runs_are_warmed_up_for_a_minute_and_measured_for_two() -> None:
+    times = chosen_times(BenchSettings(quick=False, json=Path("tenants.json")))
+    assert (times.warmup, times.measured, times.bear) == (60.0, 120.0, 60.0)
 
 
 def growing(seconds_a_minute: float) -> Run:

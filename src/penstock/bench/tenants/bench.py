@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import argparse
 import tempfile
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from penstock.bench.result import BenchResult, BenchSettings, Plot
+from penstock.bench.result import BenchResult, BenchSettings, Plot, Table
 from penstock.bench.tenants import plots
 from penstock.bench.tenants.load import mixed
 from penstock.bench.tenants.scenarios import SCENARIOS, put_overload
@@ -17,7 +18,7 @@ from penstock.bench.tenants.side import SIDES
 from penstock.bench.tenants.stand import SLOTS, Stand, Times
 from penstock.bench.tenants.tables import table_of
 
-FULL = Times(warmup=40.0, measured=60.0, heat=120.0)
+FULL = Times(warmup=60.0, measured=120.0, heat=120.0)
 # Within two minutes; too short for warm code and for the search, so that it only shows that everything works.
 QUICK = Times(warmup=6.0, measured=12.0)
 QUICK_BULK_ROWS = 200_000.0
@@ -52,7 +53,7 @@ def run(settings: BenchSettings) -> BenchResult:
             for name in settings.option("scenario") or SCENARIOS:
                 settings.say(f"scenario {name}")
                 SCENARIOS[name](stand, result)
-        result.setup |= described(stand)
+        result.setup |= described(stand) | {"tables": told_tables(result.tables)}
     return result
 
 
@@ -75,12 +76,20 @@ def _quick(stand: Stand, result: BenchResult) -> None:
     result.plots.append(Plot("volume", partial(plots.draw_latency, runs=runs, across="bulk rows/s")))
 
 
+def told_tables(tables: Sequence[Table]) -> dict[str, list[dict[str, str]]]:
+    """The tables for the JSON file: by title, a line for each run."""
+    return {
+        table.title: [dict(zip(table.columns, row, strict=True)) for row in table.rows] for table in tables
+    }
+
+
 def described(stand: Stand) -> dict[str, object]:
     """How the figures came about, for whoever reads the file."""
     return {
         "times": vars(stand.times),
         "slots": SLOTS,
         "sides": dict(SIDES),
+        "real_time": stand.real_time_said,
         "bulk_capacity_fifo": stand.known_capacity,
         "feeder_lag_seconds": max((run.feeder_lag_seconds for run in stand.runs), default=0.0),
         "latency": "from the arrival of the message that completes a window's frontier until its result is "

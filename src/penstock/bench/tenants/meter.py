@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from penstock.workloads.tenants.arrivals import Message, completed_at, window_end
-from penstock.workloads.tenants.check import expected, wrong_values
+from penstock.workloads.tenants.check import differs, expected, wrong_values
 from penstock.workloads.tenants.groups import Job
 
 Counts = Sequence[tuple[float, float]]
@@ -21,6 +21,9 @@ Counts = Sequence[tuple[float, float]]
 
 class ResultMeter:
     """A sink: keeps each window's value, and when it came first."""
+
+    final = True
+    """Whether a value that came is the window's; else it is its value so far."""
 
     def __init__(self, clock: Callable[[], float] = time.time):
         self._clock = clock
@@ -57,6 +60,8 @@ class ResultMeter:
 
 class RowMeter:
     """The sink of a query that does nothing: takes rows and forgets them."""
+
+    final = True
 
     def __init__(self) -> None:
         self.came: dict[float, float] = {}
@@ -104,10 +109,14 @@ class Interval:
         done: Counts,
     ) -> dict[str, Any]:
         """One job's figures, as JSON."""
-        values = meter.values
-        wrong = wrong_values(job, values, expected(job, messages, self.base)) if values else []
+        values, came = meter.values, meter.came
+        wanted = expected(job, messages, self.base) if values else {}
+        wrong = wrong_values(job, values, wanted) if meter.final else []
+        if not meter.final:
+            # A value so far is a result as soon as it is that of the whole window.
+            came = {end: at for end, at in came.items() if is_right(end, values, wanted)}
         return {
-            "samples": self.samples(job, messages, meter.came) if isinstance(meter, ResultMeter) else [],
+            "samples": self.samples(job, messages, came) if isinstance(meter, ResultMeter) else [],
             "offered": rows_between(offered, self.begin, self.end),
             "done": rows_between(done, self.begin, self.end),
             "done_by_second": by_second(done, self.base, self.end),
@@ -120,6 +129,11 @@ class Interval:
         came, went = (np.cumsum(by_second(each, self.base, self.end)) for each in (offered, done))
         begin = int(self.begin - self.base)
         return [float(rows) / job.rows_per_second for rows in (came - went)[begin:]]
+
+
+def is_right(end: float, values: Mapping[float, float | None], wanted: Mapping[float, float]) -> bool:
+    """Whether a window's value is that of the batch computation."""
+    return end in wanted and not differs(values[end], wanted[end])
 
 
 def by_second(counts: Counts, base: float, end: float) -> list[float]:

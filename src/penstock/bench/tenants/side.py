@@ -16,8 +16,11 @@ SIDES: Mapping[str, str] = {
     "gate": "Penstock's engine with policy fifo",
     "stages": "Penstock's engine with each query cut into two stages, by key and in all",
     "ours": "Penstock's engine with least laxity first, or the policy named; each query one stage",
+    "realtime": "Spark's real-time mode, on the slots it needs: the first form of each query that it takes, "
+    "from memory to a sink in the JVM",
 }
 RIVALS = ("fifo", "fair")
+REAL_TIME = "realtime"
 MEMORY = "4g"
 SETTINGS: Mapping[str, str] = {"spark.driver.memory": MEMORY, "spark.sql.shuffle.partitions": "1"}
 """The same for all sides."""

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from penstock.bench.tenants.load import Load, mixed
+from penstock.bench.tenants.realtime import SLOTS_A_QUERY
 from penstock.bench.tenants.runs import Run
+from penstock.bench.tenants.side import REAL_TIME
 from penstock.bench.workers import Worker
 
 MODULE = "penstock.bench.tenants.worker"
@@ -29,7 +31,7 @@ class Times:
     measured: float
     heat: float = 0.0
     flood: float = 30.0
-    bear: float = 45.0
+    bear: float = 60.0
 
 
 @dataclass
@@ -41,6 +43,8 @@ class Stand:
     say: Callable[[str], None]
     known_capacity: float | None = None
     runs: list[Run] = field(default_factory=list)
+    real_time_said: dict[str, dict[str, str]] = field(default_factory=dict)
+    """By query and form, what Spark said when it was tried in real-time mode; "" where it took it."""
     _workers: dict[tuple[str, int], Worker] = field(default_factory=dict)
 
     def run(self, side: str, load: Load, *, slots: int = SLOTS, times: Times | None = None) -> Run:
@@ -63,10 +67,27 @@ class Stand:
         made = Worker(MODULE, folder, "--side", side, "--slots", str(slots))
         self._workers[side, slots] = made
         made.ready()
-        if self.times.heat:
+        if self.times.heat and side != REAL_TIME:
             self.say(f"  {side}: warming up")
             self._ask(made, mixed(HEAT_ROWS), Times(self.times.heat, 1.0))
         return made
+
+    def real_time(self, load: Load) -> Run | None:
+        """The load in Spark's real-time mode, on the slots it needs; None where Spark refuses a query."""
+        slots = SLOTS_A_QUERY * len(load.jobs)
+        said = self._try(load, slots)
+        self.real_time_said |= said
+        refused = [query for query, forms in said.items() if "" not in forms.values()]
+        if refused:
+            self.say(f"  {REAL_TIME}: Spark refuses {', '.join(refused)}")
+            return None
+        # What warms up other sides when they are new is part of the run.
+        longer = replace(self.times, warmup=self.times.warmup + self.times.heat)
+        return self.run(REAL_TIME, load, slots=slots, times=longer)
+
+    def _try(self, load: Load, slots: int) -> dict[str, dict[str, str]]:
+        answer: dict[str, dict[str, str]] = self._worker(REAL_TIME, slots).ask(do="try", load=load.to_json())
+        return answer
 
     @staticmethod
     def _ask(worker: Worker, load: Load, times: Times) -> Any:

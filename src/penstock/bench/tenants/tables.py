@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from textwrap import shorten
 
 from penstock.bench.result import Table
 from penstock.bench.tenants.runs import GroupRun, Run
 
+ANSWER_WIDTH = 160
 COLUMNS = (
     "side",
     "urgent p50 s",
@@ -32,7 +34,9 @@ def place(run: Run, across: str) -> str:
     if across == "policy":
         return str(load.policy)
     if across == "query":
-        return f"{load.jobs[0].query}, {load.policy}" if run.side == "ours" else load.jobs[0].query
+        return load.jobs[0].query
+    if across == "query, policy":
+        return f"{load.jobs[0].query}, {load.policy}"
     if across == "rows a message":
         one = bulk[0]
         return f"{one.rows_per_second * one.message_seconds / one.sources:,.0f}"
@@ -41,6 +45,16 @@ def place(run: Run, across: str) -> str:
 
 def table_of(title: str, runs: Sequence[Run], across: str) -> Table:
     return Table(title, (across, *COLUMNS), [(place(run, across), *_cells(run)) for run in runs])
+
+
+def real_time_table(said: Mapping[str, Mapping[str, str]]) -> Table:
+    """What Spark said to each form of each query in real-time mode; the whole of it is in the JSON file."""
+    rows = [
+        (query, form, shorten(answer, ANSWER_WIDTH) if answer else "runs")
+        for query, forms in said.items()
+        for form, answer in forms.items()
+    ]
+    return Table("Spark's real-time mode", ("query", "tried as", "Spark"), rows)
 
 
 def _cells(run: Run) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ import argparse
 import math
 import shutil
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,8 @@ from penstock.bench.tenants.load import NOOP, Load
 from penstock.bench.tenants.meter import Interval, ResultMeter, RowMeter
 from penstock.bench.tenants.ours import Ours
 from penstock.bench.tenants.plain import Plain
-from penstock.bench.tenants.side import SIDES, Side
+from penstock.bench.tenants.realtime import RealTime
+from penstock.bench.tenants.side import REAL_TIME, RIVALS, SIDES, Side
 from penstock.bench.workers import ending_at_once, serve
 from penstock.errors import PenstockError
 from penstock.workloads.tenants.arrivals import completed_at, in_ticks, messages_of
@@ -27,9 +28,12 @@ LOOK_SECONDS = 0.5
 class Worker:
     """A side that runs one load after the other, each from nothing, all on one warm session."""
 
-    def __init__(self, side: Side, folder: Path):
+    def __init__(
+        self, side: Side, folder: Path, meter_of: Callable[[Job], ResultMeter | RowMeter] | None = None
+    ):
         self._side = side
         self._folder = folder
+        self._meter_of = meter_of or _meter
         self._loads = 0
 
     def answer(self, request: Mapping[str, Any]) -> Any:
@@ -47,7 +51,7 @@ class Worker:
 
     def _run(self, folder: Path, load: Load, warmup: float, measured: float) -> dict[str, Any]:
         schedules = {job.name: in_ticks(messages_of(job, warmup + measured)) for job in load.jobs}
-        meters: dict[str, ResultMeter | RowMeter] = {job.name: _meter(job) for job in load.jobs}
+        meters: dict[str, ResultMeter | RowMeter] = {job.name: self._meter_of(job) for job in load.jobs}
         feeder = Feeder(load.jobs, schedules, self._side.put)
         self._side.start(folder, load, meters)
         base = float(math.ceil(time.time()) + 1)
@@ -109,14 +113,31 @@ class Worker:
         return found
 
 
+class RealTimeWorker(Worker):
+    """The side whose queries Spark may refuse: it is asked to try them first."""
+
+    def __init__(self, side: RealTime, folder: Path):
+        super().__init__(side, folder, side.meter_of)
+        self._real_time = side
+
+    def answer(self, request: Mapping[str, Any]) -> Any:
+        if request["do"] == "try":
+            jobs = Load.from_json(request["load"]).jobs
+            return {job.query: self._real_time.tried(job) for job in jobs}
+        return super().answer(request)
+
+
 def _meter(job: Job) -> ResultMeter | RowMeter:
     return RowMeter() if job.query == NOOP else ResultMeter()
 
 
-def make_side(asked: argparse.Namespace) -> Side:
-    if asked.side in ("fifo", "fair"):
-        return Plain(asked.folder, asked.slots, fair=asked.side == "fair")
-    return Ours(asked.slots, fifo=asked.side == "gate", fused=asked.side != "stages")
+def make_worker(asked: argparse.Namespace) -> Worker:
+    if asked.side == REAL_TIME:
+        return RealTimeWorker(RealTime(asked.folder, asked.slots), asked.folder)
+    if asked.side in RIVALS:
+        return Worker(Plain(asked.folder, asked.slots, fair=asked.side == "fair"), asked.folder)
+    ours = Ours(asked.slots, fifo=asked.side == "gate", fused=asked.side != "stages")
+    return Worker(ours, asked.folder)
 
 
 def main() -> None:
@@ -126,7 +147,7 @@ def main() -> None:
     parser.add_argument("--slots", type=int, default=2)
     asked = parser.parse_args()
     with ending_at_once():
-        serve(True, Worker(make_side(asked), asked.folder).answer)
+        serve(True, make_worker(asked).answer)
 
 
 if __name__ == "__main__":
