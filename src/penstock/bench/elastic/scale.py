@@ -37,6 +37,7 @@ class Scale:
     tick: float = 1.0
     """Seconds. Sentences of one come together, so that turns leave processor time for nodes that start."""
     nodes: int = 16
+    node_slots: int = 1
     replicas: Mapping[str, int] = field(default_factory=lambda: {"split": 2, "count": 6, "publish": 6})
     """Of the static run."""
     reserve: int = 5
