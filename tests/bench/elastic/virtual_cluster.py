@@ -251,6 +251,7 @@ class VirtualCluster:
             return
         sentences = list(stage.queue)
         stage.queue.clear()
+        stage.meter.queue_changed(0, self.now)
         tasks = []
         for replica, words in enumerate(self._dealt(stage, sentences)):
             node = self._chance.choice([each for each in free if each.tasks < each.cores])
