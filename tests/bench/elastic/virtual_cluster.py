@@ -8,11 +8,10 @@ is a pause, and all of it slows down what else runs.
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from random import Random
-from statistics import fmean
 
 from penstock.act import Actuator, ElasticLoop, RecentFigures, UseMeter, stage_seen
 from penstock.bench.elastic.scale import PIPELINE, REGION, Scale
@@ -122,7 +121,7 @@ class VirtualCluster:
         self._names = (f"first-{number}" for number in count(1))
         self._nodes: dict[str, Node] = {}
         for _ in range(scale.first_nodes(scenario)):
-            self._add(next(self._names), scale.node_slots, REGION, "up")
+            self._add(next(self._names), 1, REGION, "up")
         slots = scale.first_replicas(scenario)
         self._stages = {
             f"{PIPELINE}.{name}": Stage(
@@ -320,7 +319,18 @@ class VirtualCluster:
         words = sum(each[1] for each in turn.sentences)
         rows = len(turn.sentences) if name.endswith("split") else words
         record = TurnRecord(
-            name, PIPELINE, stage.turns, "direct", stage.slots, turn.granted_at, self.now, rows, words, 0.0, 0.0, 0.0
+            name,
+            PIPELINE,
+            stage.turns,
+            "direct",
+            stage.slots,
+            turn.granted_at,
+            self.now,
+            rows,
+            words,
+            0.0,
+            0.0,
+            0.0,
         )
         stage.meter.turn_finished(record)
         stage.profiler.learn(record)
@@ -358,7 +368,9 @@ class VirtualCluster:
     @property
     def latency_seconds(self) -> float:
         """Of a word."""
-        return sum(words * took for _, words, took in self.latencies) / sum(each[1] for each in self.latencies)
+        return sum(words * took for _, words, took in self.latencies) / sum(
+            each[1] for each in self.latencies
+        )
 
 
 def _wanting(turn: Turn) -> int:

@@ -72,7 +72,9 @@ class QueueingPlan:
         All grow by the same share, the median of theirs: a stage whose rows come in a lump, as the one before
         it stood still while its state was divided, has not got more to do.
         """
-        rates = {each.name: view.seen[each.name].rows_per_second for each in view.pipeline.stages if each.elastic}
+        rates = {
+            each.name: view.seen[each.name].rows_per_second for each in view.pipeline.stages if each.elastic
+        }
         shares, kept = list[float](), dict(memory)
         for name, rate in rates.items():
             at, before, trend = memory.get(f"rate {name}", (view.now, rate, 0.0))
