@@ -7,15 +7,15 @@ is a pause, and all of it slows down what else runs.
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from itertools import count
 from random import Random
 
+from tests.bench.elastic.virtual_parts import Costs, Node, Stage, Task, Turn, Use, dealt, wanting
+
 from penstock.act import Actuator, ElasticLoop, RecentFigures, UseMeter, stage_seen
 from penstock.bench.elastic.scale import PIPELINE, REGION, Scale
-from penstock.measure.profiles import Profiler
 from penstock.measure.stage_meter import StageMeter
 from penstock.measure.turns import TurnRecord
 from penstock.plan.elastic import Observation
@@ -25,85 +25,6 @@ from penstock.workloads.wordcount import OPERATORS
 STEP_SECONDS = 0.05
 LOOK_SECONDS = 1.0
 DRAIN_SECONDS = 120.0
-
-
-@dataclass(frozen=True)
-class Costs:
-    """Processor seconds on a machine of two cores."""
-
-    start: float = 7.0
-    """Of a node."""
-    cold: float = 0.5
-    """Of a stage's first task on a node, beside what any task takes."""
-    driver: float = 0.06
-    """Of a turn, before its tasks start; half of it again after they ended."""
-    task: float = 0.02
-    divide: float = 0.8
-    """Of state, into other pieces."""
-    cores: float = 2.0
-    yielding: bool = True
-    """Whether a node that starts takes only what nobody else wants."""
-
-
-@dataclass
-class Node:
-    name: str
-    region: str
-    cores: int
-    state: str
-    start_left: float = 0.0
-    gone_at: float = 0.0
-    tasks: int = 0
-    knows: set[str] = field(default_factory=set)
-
-
-@dataclass
-class Task:
-    replica: int
-    node: Node
-    processor_left: float
-    waits: float
-
-    @property
-    def done(self) -> bool:
-        return self.processor_left <= 0.0 and self.waits <= 0.0
-
-
-@dataclass
-class Turn:
-    granted_at: float
-    sentences: list[tuple[float, int]]
-    """When each was due, and its words."""
-    before: float
-    after: float
-    tasks: list[Task]
-
-
-@dataclass
-class Stage:
-    name: str
-    row_seconds: float
-    slots: int
-    meter: StageMeter
-    profiler: Profiler = field(default_factory=Profiler)
-    queue: deque[tuple[float, int]] = field(default_factory=deque)
-    turn: Turn | None = None
-    paused: bool = False
-    changed_at: float = 0.0
-    turns: int = 0
-
-    @property
-    def stateful(self) -> bool:
-        return self.name.endswith(".count")
-
-
-@dataclass(frozen=True)
-class Use:
-    stage: str
-    replica: int
-    node: str
-    run_seconds: float
-    cpu_seconds: float = 0.0
 
 
 class VirtualCluster:
@@ -252,7 +173,7 @@ class VirtualCluster:
         stage.queue.clear()
         stage.meter.queue_changed(0, self.now)
         tasks = []
-        for replica, words in enumerate(self._dealt(stage, sentences)):
+        for replica, words in enumerate(dealt(stage, sentences, self._chance)):
             node = self._chance.choice([each for each in free if each.tasks < each.cores])
             node.tasks += 1
             cold = 0.0 if stage.name in node.knows else self._costs.cold
@@ -261,25 +182,11 @@ class VirtualCluster:
         stage.turn = Turn(self.now, sentences, self._costs.driver, self._costs.driver / 2, tasks)
         stage.meter.turn_started(self.now, stage.slots)
 
-    def _dealt(self, stage: Stage, sentences: list[tuple[float, int]]) -> list[int]:
-        """Words of each replica: whole sentences to split, words by their hash to count, else evenly."""
-        rows = [0] * stage.slots
-        if stage.name.endswith("split"):
-            for number, (_, words) in enumerate(sentences):
-                rows[number % stage.slots] += words
-        elif stage.stateful:
-            for _ in range(sum(words for _, words in sentences)):
-                rows[hash((self._chance.randrange(1000), stage.slots)) % stage.slots] += 1
-        else:
-            total = sum(words for _, words in sentences)
-            rows = [total // stage.slots + (number < total % stage.slots) for number in range(stage.slots)]
-        return rows
-
     def _work(self) -> None:
         """Everything that wants a processor gets its share of them for a moment."""
         turns = [stage.turn for stage in self._stages.values() if stage.turn is not None]
         starting = [node for node in self._nodes.values() if node.state == "starting"]
-        active = (self._dividing > 0.0) + sum(_wanting(turn) for turn in turns)
+        active = (self._dividing > 0.0) + sum(wanting(turn) for turn in turns)
         sharing = active if self._costs.yielding else active + len(starting)
         speed = min(1.0, self._costs.cores / sharing) if sharing else 1.0
         left = max(self._costs.cores - active, 0.1) if self._costs.yielding else speed * len(starting)
@@ -371,10 +278,3 @@ class VirtualCluster:
         return sum(words * took for _, words, took in self.latencies) / sum(
             each[1] for each in self.latencies
         )
-
-
-def _wanting(turn: Turn) -> int:
-    """How many processors a turn could use now."""
-    tasks = sum(task.processor_left > 0.0 for task in turn.tasks)
-    running = any(not task.done for task in turn.tasks)
-    return tasks if turn.before <= 0.0 and running else 1
