@@ -47,6 +47,10 @@ def test_status_shows_the_workers_that_up_has_started(
     ]
 
 
+def test_workers_leave_the_processors_to_drivers_first(cluster: StandaloneCluster) -> None:
+    assert [psutil.Process(each.pid).nice() for each in cluster.workers()] == [5, 5, 5]
+
+
 def test_a_second_cluster_in_the_same_place_is_refused(cluster: StandaloneCluster) -> None:
     with pytest.raises(ClusterError) as refused:
         cluster.up([WorkerSize()])
