@@ -27,7 +27,7 @@ START_SECONDS = 120.0
 DRAIN_SECONDS = 60.0
 POLL_SECONDS = 0.2
 NICENESS = 5
-"""Of workers and their executors: to start them takes seconds of a processor, which the drivers that run need."""
+"""Of workers and their executors: to start them takes seconds of a processor, which running drivers need."""
 APPLICATIONS = 64
 """Executors of so many applications find place on a worker, as far as its region's label goes."""
 
