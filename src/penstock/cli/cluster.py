@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -44,6 +45,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--name", default="", help="default: worker-N, the first that is free"
     )
     actions.choices["remove"].add_argument("name", metavar="NAME", help="the worker, as status shows it")
+    told = "keep Spark's classes in files that workers and executors of this machine start from, in less time"
+    actions.add_parser("archive", help=told, description=told)
 
 
 def _add_size(action: argparse.ArgumentParser) -> None:
@@ -61,6 +64,9 @@ def _positive(text: str) -> int:
 def run(args: argparse.Namespace) -> int:
     from penstock.spark.cluster.standalone import StandaloneCluster
 
+    if args.action == "archive":
+        _archive()
+        return 0
     actions: dict[str, Callable[[StandaloneCluster, argparse.Namespace], None]] = {
         "up": _up,
         "status": _status,
@@ -100,6 +106,14 @@ def _remove(cluster: StandaloneCluster, args: argparse.Namespace) -> None:
 def _down(cluster: StandaloneCluster, args: argparse.Namespace) -> None:
     ended = cluster.down()
     print(f"ended: {', '.join(ended)}" if ended else f"no cluster runs in {cluster.folder}")
+
+
+def _archive() -> None:
+    from penstock.spark.cluster.archiving import make_archives
+
+    with tempfile.TemporaryDirectory(prefix="penstock-archive-", ignore_cleanup_errors=True) as scratch:
+        for path in make_archives(Path(scratch)):
+            print(f"{path}  {path.stat().st_size / 1e6:.0f} MB")
 
 
 def worker_table(workers: Sequence[WorkerStatus]) -> Table:
