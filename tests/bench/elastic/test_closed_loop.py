@@ -19,7 +19,7 @@ SCALE = Scale()
 
 @pytest.fixture(scope="module", params=[5.0, 9.0], ids=["quick starts", "slow starts"])
 def costs(request: pytest.FixtureRequest) -> Costs:
-    return Costs(start=request.param)
+    return Costs(start=request.param, yielding=False)
 
 
 @pytest.fixture(scope="module")

@@ -17,7 +17,7 @@ class Costs:
 
     start: float = 7.0
     """Of a node."""
-    cold: float = 0.5
+    cold: float = 0.7
     """Of a stage's first task on a node, beside what any task takes."""
     driver: float = 0.06
     """Of a turn, before its tasks start; half of it again after they ended."""

@@ -67,7 +67,7 @@ def run(settings: BenchSettings) -> BenchResult:
 
 
 def _archive_classes(settings: BenchSettings) -> None:
-    """Once for a version of Spark and Penstock: nodes then start in less time, in all parts and on all sides."""
+    """Once for a version of Spark and Penstock: nodes then start in less time, on all sides of all parts."""
     if not all(archive(kind).exists() for kind in KINDS):
         settings.say("archiving classes, of which nodes start")
         # In a process of its own: one session lives in each.
