@@ -12,6 +12,8 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
+from penstock.cli.interrupts import ended_by_signals
+
 if TYPE_CHECKING:
     from penstock.spark.cluster.standalone import StandaloneCluster, WorkerStatus
 
@@ -111,7 +113,10 @@ def _down(cluster: StandaloneCluster, args: argparse.Namespace) -> None:
 def _archive() -> None:
     from penstock.spark.cluster.archiving import make_archives
 
-    with tempfile.TemporaryDirectory(prefix="penstock-archive-", ignore_cleanup_errors=True) as scratch:
+    with (
+        tempfile.TemporaryDirectory(prefix="penstock-archive-", ignore_cleanup_errors=True) as scratch,
+        ended_by_signals(),
+    ):
         for path in make_archives(Path(scratch)):
             print(f"{path}  {path.stat().st_size / 1e6:.0f} MB")
 

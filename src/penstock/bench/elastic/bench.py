@@ -53,7 +53,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(settings: BenchSettings) -> BenchResult:
     """The parts one after the other; each run has a cluster and a driver of its own."""
     result = BenchResult("elastic")
-    _archive_classes(settings)
+    if not settings.quick:
+        _archive_classes(settings)
     with _folder(settings) as folder:
         if settings.quick:
             with _stand(folder, QUICK, settings) as stand:
