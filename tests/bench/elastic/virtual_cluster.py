@@ -99,7 +99,7 @@ class VirtualCluster:
                 self._dividing = self._costs.divide
                 while self._dividing > 0.0:
                     self._pass()
-                stage.paused = False
+                stage.paused, stage.resumes = False, True
                 self.pauses.append(self.now - began)
             stage.profiler.rescale(stage.slots / wanted)
             stage.slots, stage.changed_at = wanted, self.now
@@ -179,7 +179,8 @@ class VirtualCluster:
             cold = 0.0 if stage.name in node.knows else self._costs.cold
             node.knows.add(stage.name)
             tasks.append(Task(replica, node, self._costs.task + cold, words * stage.row_seconds))
-        stage.turn = Turn(self.now, sentences, self._costs.driver, self._costs.driver / 2, tasks)
+        before = self._costs.driver + (self._costs.resume if stage.resumes else 0.0)
+        stage.turn, stage.resumes = Turn(self.now, sentences, before, self._costs.driver / 2, tasks), False
         stage.meter.turn_started(self.now, stage.slots)
 
     def _work(self) -> None:

@@ -24,6 +24,8 @@ class Costs:
     task: float = 0.02
     divide: float = 0.8
     """Of state, into other pieces."""
+    resume: float = 0.4
+    """Of the first turn after that, which starts a query and loads state."""
     cores: float = 2.0
     yielding: bool = True
     """Whether a node that starts takes only what nobody else wants."""
@@ -73,6 +75,7 @@ class Stage:
     queue: deque[tuple[float, int]] = field(default_factory=deque)
     turn: Turn | None = None
     paused: bool = False
+    resumes: bool = False
     changed_at: float = 0.0
     turns: int = 0
 
