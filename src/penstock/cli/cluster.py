@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,8 +10,6 @@ from typing import TYPE_CHECKING
 from rich import box
 from rich.console import Console
 from rich.table import Table
-
-from penstock.cli.interrupts import ended_by_signals
 
 if TYPE_CHECKING:
     from penstock.spark.cluster.standalone import StandaloneCluster, WorkerStatus
@@ -47,8 +44,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--name", default="", help="default: worker-N, the first that is free"
     )
     actions.choices["remove"].add_argument("name", metavar="NAME", help="the worker, as status shows it")
-    told = "keep Spark's classes in files that workers and executors of this machine start from, in less time"
-    actions.add_parser("archive", help=told, description=told)
 
 
 def _add_size(action: argparse.ArgumentParser) -> None:
@@ -66,9 +61,6 @@ def _positive(text: str) -> int:
 def run(args: argparse.Namespace) -> int:
     from penstock.spark.cluster.standalone import StandaloneCluster
 
-    if args.action == "archive":
-        _archive()
-        return 0
     actions: dict[str, Callable[[StandaloneCluster, argparse.Namespace], None]] = {
         "up": _up,
         "status": _status,
@@ -108,17 +100,6 @@ def _remove(cluster: StandaloneCluster, args: argparse.Namespace) -> None:
 def _down(cluster: StandaloneCluster, args: argparse.Namespace) -> None:
     ended = cluster.down()
     print(f"ended: {', '.join(ended)}" if ended else f"no cluster runs in {cluster.folder}")
-
-
-def _archive() -> None:
-    from penstock.spark.cluster.archiving import make_archives
-
-    with (
-        tempfile.TemporaryDirectory(prefix="penstock-archive-", ignore_cleanup_errors=True) as scratch,
-        ended_by_signals(),
-    ):
-        for path in make_archives(Path(scratch)):
-            print(f"{path}  {path.stat().st_size / 1e6:.0f} MB")
 
 
 def worker_table(workers: Sequence[WorkerStatus]) -> Table:

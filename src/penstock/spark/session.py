@@ -128,8 +128,7 @@ def build_session(
     """A session with the preset; `settings` override it. One session lives in a process at a time.
 
     Without a master its slots are `cores` threads of this process. On a cluster it takes what is there, of
-    one `region` if that is named, and executors elsewhere find Penstock's classes in `state`, which they must
-    reach.
+    one `region` if that is named, and executors find Penstock's classes in `state`, which they must reach.
     Where checkpoints lie on HDFS or an object store, not on `file:` paths, Spark's own choice stays.
     """
     from pyspark.sql import SparkSession
@@ -139,8 +138,7 @@ def build_session(
     builder = SparkSession.builder.master(where).appName(name)
     chosen = {key: setting.value for key, setting in _settings_for(where, slots, region).items()}
     jars = (penstock_jar(), *class_path())
-    # On this machine executors find them where they lie, and where an archive of classes has them from.
-    seen = jars if state is None or is_on_this_machine(where) else shared_jars(jars, state)
+    seen = shared_jars(jars, state) if master_kind(where) != "local" and state is not None else jars
     chosen |= {
         "spark.driver.extraClassPath": os.pathsep.join(map(str, jars)),
         "spark.executor.extraClassPath": os.pathsep.join(map(str, seen)),

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import subprocess
-import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -21,7 +19,6 @@ from penstock.bench.elastic.scenarios import scenarios
 from penstock.bench.elastic.stand import Stand
 from penstock.bench.result import BenchResult, BenchSettings
 from penstock.operators.emulate import EMULATED
-from penstock.spark.cluster.class_archive import KINDS, archive
 from penstock.workloads.rabbitmq import RabbitMQ
 
 QUICK = Scale(
@@ -53,8 +50,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(settings: BenchSettings) -> BenchResult:
     """The parts one after the other; each run has a cluster and a driver of its own."""
     result = BenchResult("elastic")
-    if not settings.quick:
-        _archive_classes(settings)
     with _folder(settings) as folder:
         if settings.quick:
             with _stand(folder, QUICK, settings) as stand:
@@ -65,14 +60,6 @@ def run(settings: BenchSettings) -> BenchResult:
                 PARTS[name](folder, result, settings)
     result.setup |= _setup(QUICK if settings.quick else _scale(settings))
     return result
-
-
-def _archive_classes(settings: BenchSettings) -> None:
-    """Once for a version of Spark and Penstock: nodes then start in less time, on all sides of all parts."""
-    if not all(archive(kind).exists() for kind in KINDS):
-        settings.say("archiving classes, of which nodes start")
-        # In a process of its own: one session lives in each.
-        subprocess.run([sys.executable, "-m", "penstock", "cluster", "archive"], check=True)
 
 
 @contextmanager
@@ -120,8 +107,7 @@ def _setup(scale: Scale) -> dict[str, object]:
     return {
         "scale": scale.to_json(),
         "emulated": f"{EMULATED}; a minute of the paper is {scale.minute:g} s, rates are a fortieth, nodes "
-        "are workers of one slot on one machine, with executors that compile little and take Spark's classes "
-        "from an archive, at a lower priority than the driver",
+        "are workers of one slot on one machine, with executors that compile little",
         "service_seconds": scale.service,
         "latency": "from when a sentence was due until each of its words came to a consumer of RabbitMQ",
         "source": f"the sentences of {scale.tick:g} s come together, and are due then",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from penstock.errors import PenstockError
 from penstock.spark.cluster.executors import ExecutorWatch
-from penstock.spark.cluster.settings import JAVA_OPTIONS, cluster_preset
+from penstock.spark.cluster.settings import cluster_preset
 from penstock.spark.feeders import wait_for
 from penstock.spark.session import build_session, prepare_session
 
@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
 WORKER_MEMORY = "512m"
 START_SECONDS = 180.0
-FEWER_THREADS = "-XX:TieredStopAtLevel=1 -XX:CICompilerCount=1 -Xms64m"
+JAVA_OPTIONS = "spark.executor.extraJavaOptions"
+FEWER_THREADS = "-XX:TieredStopAtLevel=1 -XX:CICompilerCount=1 -XX:MaxMetaspaceSize=192m -Xms64m"
 """Sixteen JVMs that compile all they run, on two cores, would be all that is measured."""
 
 

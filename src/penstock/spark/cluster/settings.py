@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Literal
 
 from penstock.errors import PenstockError
-from penstock.spark.cluster.class_archive import archive_option
 from penstock.spark.setting import LOGGING, Setting
 
 MasterKind = Literal["local", "standalone", "yarn", "kubernetes"]
@@ -18,7 +17,6 @@ JARS = ".jars"
 """The folder of the state directory that holds what executors load."""
 ONLY_HERE = ("spark.driver.host", "spark.driver.bindAddress")
 """Settings of the preset that keep an application on this machine."""
-JAVA_OPTIONS = "spark.executor.extraJavaOptions"
 
 
 def master_kind(master: str) -> MasterKind:
@@ -65,7 +63,6 @@ def shared_jars(jars: Sequence[Path], state: Path) -> tuple[Path, ...]:
 
 def cluster_preset(master: str, region: str | None = None) -> dict[str, Setting]:
     """Settings for executors that are processes of their own."""
-    sooner = archive_option("executor") if is_on_this_machine(master) else ""
     chosen = {
         "spark.decommission.enabled": Setting(
             "true", "an executor that is sent away ends its tasks first, and gets no new ones"
@@ -76,11 +73,9 @@ def cluster_preset(master: str, region: str | None = None) -> dict[str, Setting]
         "spark.scheduler.revive.interval": Setting(
             "100ms", "a task whose wait for its executor is over is looked at once in this time, else in 1 s"
         ),
-        JAVA_OPTIONS: Setting(
-            "-XX:+UseSerialGC -XX:ReservedCodeCacheSize=128m "
-            f"-Dlog4j2.configurationFile={LOGGING.as_uri()}{sooner}",
-            "executors of few cores need no threads to collect garbage; no noise in their logs; on this "
-            "machine classes from an archive, where there is one",
+        "spark.executor.extraJavaOptions": Setting(
+            f"-XX:+UseSerialGC -XX:ReservedCodeCacheSize=128m -Dlog4j2.configurationFile={LOGGING.as_uri()}",
+            "executors of few cores need no threads to collect garbage; no noise in their logs",
         ),
         "spark.speculation": Setting(
             "false", "a second copy of a slow task takes a slot that the scheduler has given to another stage"

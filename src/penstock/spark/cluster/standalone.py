@@ -15,7 +15,6 @@ from typing import Literal
 
 import psutil
 
-from penstock.spark.cluster.class_archive import archive_option
 from penstock.spark.cluster.daemon import ClusterError, Daemon, Records, launch
 from penstock.spark.cluster.settings import region_resource
 from penstock.spark.feeders import wait_for
@@ -74,10 +73,8 @@ class StandaloneCluster:
     a password: whoever may log in to this machine may use it.
     """
 
-    def __init__(self, folder: Path, worker_options: str | None = None):
-        """`worker_options` of the workers' JVMs, each after a blank; else what lets them start sooner."""
+    def __init__(self, folder: Path):
         self.folder = folder.absolute()
-        self._worker_options = worker_options
         self._records = Records(self.folder)
         self._lock = threading.Lock()
 
@@ -232,10 +229,9 @@ class StandaloneCluster:
             f"-Dspark.worker.resource.{resource}.amount={APPLICATIONS} "
             f"-Dspark.worker.resourcesFile={work / 'resources.json'}"
         )
-        more = self._worker_options if self._worker_options is not None else archive_option("worker")
         environment = {
             **_SMALL,
-            "SPARK_WORKER_OPTS": options + more,
+            "SPARK_WORKER_OPTS": options,
             "SPARK_LOCAL_DIRS": str(work),
             "PYSPARK_PYTHON": sys.executable,
             # Executors inherit these, and tell them to their application.
