@@ -203,3 +203,11 @@ def test_a_stage_is_seen_by_its_figures_and_its_costs() -> None:
     assert seen.known
     assert not stage_seen(figures, 3, None).known
     assert not stage_seen(figures, 3, replace(profile, turns=2)).known
+
+
+def test_a_stage_with_time_to_spare_is_fed_in_as_many_segments_as_it_has_turns() -> None:
+    profile = StageProfile(0.02, 1.0, fixed_seconds=0.1, row_seconds=0.004, turns=9)
+    figures = replace(StageMeter(0.0).figures(60.0), turns=30, utilisation=0.6)
+    assert stage_seen(figures, 3, profile).segment_seconds == 2.0
+    # Always busy, it takes what has come meanwhile: its turns tell nothing of segments.
+    assert stage_seen(replace(figures, utilisation=0.97), 3, profile).segment_seconds == 0.0

@@ -33,13 +33,13 @@ def test_each_scenario_starts_with_the_nodes_it_needs() -> None:
         "static": 16,
         "operators": 16,
         "nodes": 8,
-        "model": 4,
+        "model": 3,
     }
     assert scale.managers("static") is None
     operators = scale.managers("operators")
     assert operators is not None
     assert isinstance(operators.region_policy, FixedNodes)
-    assert operators.periods.operator_seconds == pytest.approx(3.0)
+    assert operators.periods.operator_seconds == pytest.approx(7.5)
 
 
 def test_a_scale_comes_back_from_what_a_driver_is_told() -> None:

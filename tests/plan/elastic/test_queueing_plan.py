@@ -93,6 +93,29 @@ def test_growth_is_planned_for_ahead() -> None:
     assert then.needs["here"] > 8
 
 
+def test_rows_that_come_in_a_lump_at_one_stage_are_no_growth() -> None:
+    stages = (*(ManagedStage(f"p.{name}") for name in "abc"),)
+    places = {stage.name: ("n0",) for stage in stages}
+    memory: Memory = {}
+    # The second stood still for a while, and what waited there then came to the third at once.
+    for now, rates in ((0.0, (20.0, 20.0, 20.0)), (30.0, (20.0, 20.0, 40.0))):
+        seen = view(room({f"n{n}": 9 for n in range(9)}, places), *stages, target_seconds=TARGET)
+        known = {stage.name: StageSeen((0.5,), rate, 0.01) for stage, rate in zip(stages, rates, strict=True)}
+        judged = POLICY.judge([], replace(seen, seen=known, now=now), memory)
+        memory = judged.memory
+    assert judged.own == ()
+    assert judged.needs == {"here": 3}
+
+
+def test_a_stage_fed_in_segments_is_planned_as_such() -> None:
+    seen = StageSeen((0.5, 0.5), 100.0, row_seconds=0.01, fixed_seconds=0.1, segment_seconds=1.0)
+    # 100 rows every second on k slots: c0 and the second's rows, of which none waits for a turn before it.
+    assert [round(seen.model(100.0).sojourn_seconds(k), 3) for k in (2, 4)] == [0.6, 0.35]
+    # Singly they would wait for the turn that runs, which is short.
+    single = replace(seen, segment_seconds=0.0)
+    assert single.model(100.0).sojourn_seconds(2) < 0.4
+
+
 def test_where_nodes_are_full_the_other_side_is_asked() -> None:
     judged = POLICY.judge([], look((1, 1), (150.0, 300.0), nodes=0), {})
     assert {own.verdict for own in judged.own} == {

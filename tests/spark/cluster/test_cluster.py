@@ -15,7 +15,7 @@ from penstock.bench.crash_trace import Comparison, TraceSettings, compare, expec
 from penstock.bench.crash_worker import found, write_trace
 from penstock.cli.main import main
 from penstock.spark.cluster.daemon import ClusterError, Daemon
-from penstock.spark.cluster.standalone import StandaloneCluster, WorkerSize
+from penstock.spark.cluster.standalone import NICENESS, StandaloneCluster, WorkerSize
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.alone]
 LIMIT_SECONDS = 180.0
@@ -45,6 +45,11 @@ def test_status_shows_the_workers_that_up_has_started(
         ["worker-2", "default", "up", "1", "0"],
         ["other", "other", "up", "1", "0"],
     ]
+
+
+def test_workers_leave_the_processors_to_drivers_first(cluster: StandaloneCluster) -> None:
+    behind = psutil.Process().nice() + NICENESS
+    assert [psutil.Process(each.pid).nice() for each in cluster.workers()] == [behind] * 3
 
 
 def test_a_second_cluster_in_the_same_place_is_refused(cluster: StandaloneCluster) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from penstock.bench.elastic.driver_turns import driver_turns
 from penstock.bench.elastic.efficiency import scale_efficiency
+from penstock.bench.elastic.kept_runs import KeptRuns
 from penstock.bench.elastic.kills import setup as kills_setup
 from penstock.bench.elastic.kills import worker_kills
 from penstock.bench.elastic.pred_nodes import pred_nodes
@@ -37,11 +38,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--run",
         action="append",
         choices=SCENARIOS,
-        help="of part scenarios only these runs; what needs another is left out",
+        help="of part scenarios only these runs; with --keep told together with those that are there",
     )
     parser.add_argument("--minute", type=float, metavar="S", help="what a minute of the paper takes here")
     parser.add_argument("--kills", type=int, metavar="N", help="workers to kill (default: 10)")
-    parser.add_argument("--keep", type=Path, metavar="DIR", help="keep logs and samples of all runs there")
+    parser.add_argument(
+        "--keep", type=Path, metavar="DIR", help="keep runs there, with their logs and samples"
+    )
 
 
 def run(settings: BenchSettings) -> BenchResult:
@@ -64,7 +67,7 @@ def _folder(settings: BenchSettings) -> Iterator[Path]:
     kept = settings.option("keep")
     if kept is not None:
         kept.mkdir(parents=True, exist_ok=True)
-        yield kept.absolute()
+        yield Path(tempfile.mkdtemp(prefix="made-", dir=kept.absolute()))
         return
     with tempfile.TemporaryDirectory(prefix="penstock-elastic-", ignore_cleanup_errors=True) as scratch:
         yield Path(scratch)
@@ -82,7 +85,9 @@ def _scale(settings: BenchSettings) -> Scale:
 
 def _scenarios(folder: Path, result: BenchResult, settings: BenchSettings) -> None:
     with _stand(folder, _scale(settings), settings) as stand:
-        scenarios(stand, result, settings.option("run") or SCENARIOS)
+        kept = settings.option("keep")
+        runs = settings.option("run") or SCENARIOS
+        scenarios(stand, result, runs, KeptRuns(kept) if kept is not None else None)
 
 
 def _kills(folder: Path, result: BenchResult, settings: BenchSettings) -> None:

@@ -16,7 +16,7 @@ from penstock.bench.elastic import plots
 from penstock.bench.elastic.cluster_session import WORKER_MEMORY
 from penstock.bench.elastic.scale import Scale
 from penstock.bench.elastic.stand import Stand, lines_of
-from penstock.bench.result import BenchResult, Plot, Table, at_most
+from penstock.bench.result import BenchResult, Plot, Table, at_least, at_most
 from penstock.bench.stats import Summary, quantile, single
 from penstock.spark.cluster.daemon import Daemon
 from penstock.spark.cluster.standalone import StandaloneCluster, WorkerSize
@@ -95,12 +95,12 @@ def worker_kills(stand: Stand, result: BenchResult, kills: int = KILLS) -> None:
     moments = [at - run.began for at in killer.at]
     ends = [*moments[1:], seconds]
     took = [recovery_seconds(waiting, kill, end) for kill, end in zip(moments, ends, strict=True)]
-    _tell(result, run.counted.lost, run.counted.doubled, took)
+    _tell(result, run.counted.lost, run.counted.doubled, took, kills)
     result.plots.append(Plot("kills", lambda figure: plots.draw_kills(figure, waiting, moments, took)))
 
 
-def _tell(result: BenchResult, lost: int, doubled: int, took: Sequence[float]) -> None:
-    result.put("worker_kills", single(len(took)))
+def _tell(result: BenchResult, lost: int, doubled: int, took: Sequence[float], wanted: int) -> None:
+    result.put("worker_kills", single(len(took)), at_least(wanted))
     result.put("kills_lost", single(lost), at_most(0))
     result.put("kills_doubled", single(doubled), at_most(0))
     worst = max(took, default=float("nan"))

@@ -87,7 +87,7 @@ class Elasticity:
             periods,
             operators=OnlyMeasure(),
             applications=QueueingPlan(
-                2.0 * periods.application_seconds, nodes_ahead, calm_seconds=2.0 * periods.application_seconds
+                2.0 * periods.application_seconds, nodes_ahead, calm_seconds=4.0 * periods.application_seconds
             ),
             infrastructure=CheapestNodes(periods.infrastructure_seconds),
         )

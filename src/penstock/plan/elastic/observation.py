@@ -32,6 +32,9 @@ class StageSeen:
     """c1: slot seconds for a row, 1/mu."""
     fixed_seconds: float = 0.0
     """c0, of a turn; 0 where rows are served one by one."""
+    segment_seconds: float = 0.0
+    """g: between the segments that rows come in; 0 where that is not known, as no turn ends before the next
+    rows are there."""
     weight: float = 1.0
     """How often an input pays E[T_i]."""
     since: float = 0.0
@@ -45,7 +48,12 @@ class StageSeen:
     def model(self, rows_per_second: float) -> StageModel:
         """E[T_i](k) at that rate: M/M/k, or bulk service where turns have a cost of their own."""
         if self.fixed_seconds > 0.0:
-            return BulkService(rows_per_second, self.fixed_seconds, self.row_seconds)
+            return BulkService(
+                rows_per_second,
+                self.fixed_seconds,
+                self.row_seconds,
+                segment_seconds=self.segment_seconds,
+            )
         return MMk(rows_per_second, 1.0 / self.row_seconds)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil, inf
+from statistics import median
 
 from penstock.model import Network, NetworkStage
 from penstock.plan.elastic.application_manager import ApplicationView
@@ -66,19 +67,24 @@ class QueueingPlan:
         return judge(network, have), have
 
     def _growth(self, view: ApplicationView, memory: Memory) -> tuple[dict[str, float], Memory]:
-        """Rows/s by which the rate of each stage grows every second, over about two looks."""
-        growth: dict[str, float] = {}
-        kept = dict(memory)
-        for stage in view.pipeline.stages:
-            if not stage.elastic:
-                continue
-            rate = view.seen[stage.name].rows_per_second
-            at, before, trend = memory.get(f"rate {stage.name}", (view.now, rate, 0.0))
+        """Rows/s by which the rate of each stage grows every second, over about two looks.
+
+        All grow by the same share, the median of theirs: a stage whose rows come in a lump, as the one before
+        it stood still while its state was divided, has not got more to do.
+        """
+        rates = {
+            each.name: view.seen[each.name].rows_per_second for each in view.pipeline.stages if each.elastic
+        }
+        shares, kept = list[float](), dict(memory)
+        for name, rate in rates.items():
+            at, before, trend = memory.get(f"rate {name}", (view.now, rate, 0.0))
             if view.now > at:
                 trend = 0.5 * trend + 0.5 * (rate - before) / (view.now - at)
-            growth[stage.name] = max(trend, 0.0)
-            kept[f"rate {stage.name}"] = (view.now, rate, trend)
-        return growth, kept
+            kept[f"rate {name}"] = (view.now, rate, trend)
+            if rate > 0.0:
+                shares.append(trend / rate)
+        growth = max(median(shares), 0.0) if shares else 0.0
+        return {name: growth * rate for name, rate in rates.items()}, kept
 
     def _network(
         self, view: ApplicationView, growth: Mapping[str, float], ahead: float, times: float = 1.0

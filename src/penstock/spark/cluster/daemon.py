@@ -101,14 +101,22 @@ def _signal(processes: list[psutil.Process], number: int) -> None:
             continue
 
 
-def launch(daemon_class: str, arguments: list[str], environment: Mapping[str, str], log: Path) -> int:
-    """Starts a class of Spark's own distribution apart from this process; its process id."""
+def launch(
+    daemon_class: str, arguments: list[str], environment: Mapping[str, str], log: Path, niceness: int = 0
+) -> int:
+    """Starts a class of Spark's own distribution apart from this process; its process id.
+
+    With a `niceness` it, and what it starts, leaves the processors to others first.
+    """
     import pyspark
 
     home = Path(pyspark.__file__).parent
     with log.open("ab") as output:
         process = subprocess.Popen(
-            ["bash", str(home / "bin" / "spark-class"), daemon_class, *arguments],
+            [
+                *(["nice", "-n", str(niceness)] if niceness else []),
+                *("bash", str(home / "bin" / "spark-class"), daemon_class, *arguments),
+            ],
             env={**os.environ, "SPARK_HOME": str(home), **environment},
             cwd=log.parent,
             stdin=subprocess.DEVNULL,

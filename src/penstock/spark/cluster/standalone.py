@@ -26,6 +26,8 @@ DEFAULT_REGION = "default"
 START_SECONDS = 120.0
 DRAIN_SECONDS = 60.0
 POLL_SECONDS = 0.2
+NICENESS = 5
+"""Of workers and their executors: to start them takes seconds of a processor, which running drivers need."""
 APPLICATIONS = 64
 """Executors of so many applications find place on a worker, as far as its region's label goes."""
 
@@ -238,7 +240,7 @@ class StandaloneCluster:
         }
         arguments = ["--host", HOST, "--port", "0", "--webui-port", "0", "--cores", str(size.cores)]
         arguments += ["--memory", size.memory, "--work-dir", str(work), url]
-        return launch(WORKER_CLASS, arguments, environment, self._log(name))
+        return launch(WORKER_CLASS, arguments, environment, self._log(name), NICENESS)
 
     def _wait_for_url(self, limit_seconds: float) -> str:
         def there() -> bool:
