@@ -46,6 +46,8 @@ SLOTS = (1, 2, 4, 8)
 RESERVES = (0.05, 0.1, 0.4)
 MOST_ROWS = (50, 500, 5000)
 LEAST_RATE = 1.0
+RESOURCES_HEAT, HEAT_SHARE = 200.0, 0.2
+"""Seconds at a share of the first rate, before the first of them is measured."""
 NEAR = 2
 """Steps back from a rate that is not far off."""
 
@@ -188,7 +190,9 @@ def triggers(stand: Stand, result: BenchResult, asked: Asked) -> None:
 def resources(stand: Stand, result: BenchResult, asked: Asked) -> None:
     """The highest rate against slots, reserve and memory (figure 7)."""
     usual = {"cores": max(SLOTS), "slots": 2}
-    begin = highest_rate(asked.first or FIRST_RATES["batchit"], _holds(stand, usual), least=LEAST_RATE)
+    first = asked.first or FIRST_RATES["batchit"]
+    stand.warm(BATCHIT, max(SLOTS), HEAT_SHARE * first, RESOURCES_HEAT)
+    begin = highest_rate(first, _holds(stand, usual), back=NEAR, least=LEAST_RATE)
 
     def highest(first: float, **more: Any) -> float:
         # One warm process for all, so that nothing but what is named differs.
@@ -209,6 +213,8 @@ def resources(stand: Stand, result: BenchResult, asked: Asked) -> None:
     for label, short in zip(found, ("slots", "reserve", "memory"), strict=True):
         for step, rate in found[label].items():
             result.put(f"rate_{short}_{step:g}".replace(".", "_"), single(rate))
+    result.put("rate_slots_2_at_the_end", single(highest(begin)))
+    result.tables.append(_table("resources", stand.runs))
     result.plots.append(Plot("resources", partial(plots.draw_resources, found=found)))
 
 

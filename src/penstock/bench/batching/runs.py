@@ -115,8 +115,16 @@ class Stand:
         told = self._worker(side, cores).ask(rates=parts, warmup=began, **{**side.ask, **more})
         made = Run(side.name, rate, told["in_time"], told["products"], told)
         self.runs.append(made)
-        self._say(f"  {side.name}, {rate:,.0f} rows/s: {made}")
+        asked = "".join(f", {name} {value}" for name, value in more.items())
+        self._say(f"  {side.name}{asked}, {rate:,.0f} rows/s: {made}")
         return made
+
+    def warm(self, side: Side, cores: int, rate: float, seconds: float) -> None:
+        """Runs a load that counts for nothing: the JVM goes on compiling for many minutes."""
+        self._heat(self._worker(side, cores), side, rate, seconds)
+
+    def _heat(self, worker: Worker, side: Side, rate: float, seconds: float) -> None:
+        worker.ask(rates=[(rate, seconds)], warmup=seconds - 1.0, **side.ask)
 
     def ask(self, side: Side, **asked: Any) -> Any:
         """What the warm process of a side answers."""
@@ -136,9 +144,8 @@ class Stand:
             made = Worker(MODULE, folder, *asked, *(["--unfused"] if self._unfused else []))
             self._workers[key] = made
             made.ready()
-            heat = side if side.plain else BATCHIT
             self._say(f"  {'plain Spark' if side.plain else 'Penstock'}, {cores} cores: warming up")
-            made.ask(rates=[(HEAT_RATE, self.times.heat)], warmup=self.times.heat - 1.0, **heat.ask)
+            self._heat(made, side if side.plain else BATCHIT, HEAT_RATE, self.times.heat)
         return self._workers[key]
 
     def close(self) -> None:
