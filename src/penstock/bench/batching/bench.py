@@ -107,7 +107,8 @@ def run(settings: BenchSettings) -> BenchResult:
 
 def sizes(stand: Stand, result: BenchResult, asked: Asked) -> None:
     """What turns of different sizes cost, for each stage (figure 1)."""
-    costs = [BatchCost(**each) for each in stand.ask(BATCHIT, sizes=SIZES, seconds=SIZE_SECONDS)]
+    told = stand.ask(BATCHIT, max(SLOTS), slots=2, sizes=SIZES, seconds=SIZE_SECONDS)
+    costs = [BatchCost(**each) for each in told]
     by_stage = {stage: [each for each in costs if each.stage == stage] for stage in _stages(costs)}
     gains = [own[-1].rows_per_second / own[0].rows_per_second for own in by_stage.values() if len(own) > 1]
     result.put("batching_gain", summary(gains))

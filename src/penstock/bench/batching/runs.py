@@ -126,9 +126,9 @@ class Stand:
     def _heat(self, worker: Worker, side: Side, rate: float, seconds: float) -> None:
         worker.ask(rates=[(rate, seconds)], warmup=seconds - 1.0, **side.ask)
 
-    def ask(self, side: Side, **asked: Any) -> Any:
+    def ask(self, side: Side, cores: int, **asked: Any) -> Any:
         """What the warm process of a side answers."""
-        return self._worker(side, cores=2).ask(**asked)
+        return self._worker(side, cores).ask(**asked)
 
     def holds(self, side: Side, rate: float, **more: Any) -> bool:
         """Whether the rate is held; a side that nearly holds it has a second try."""

@@ -84,7 +84,7 @@ class Worker:
             Engine(
                 self._session,
                 state=folder / "state",
-                slots=self._cores,
+                slots=request.get("slots", self._cores),
                 policy="random",
                 consumption="planned",
                 planning="1d",
