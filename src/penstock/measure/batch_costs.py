@@ -92,6 +92,14 @@ def _enough(records: Sequence[TurnRecord], stages: Sequence[str], size: int, tur
     return all(taken.count(stage) >= turns for stage in stages)
 
 
+def by_stage(costs: Sequence[BatchCost]) -> dict[str, list[BatchCost]]:
+    """The costs of each stage, in the order in which they come."""
+    found: dict[str, list[BatchCost]] = {}
+    for each in costs:
+        found.setdefault(each.stage, []).append(each)
+    return found
+
+
 def costs_of(records: Sequence[TurnRecord], size: int) -> list[BatchCost]:
     """The median of the turns that had about that size, for each stage."""
     by_stage: dict[str, list[float]] = {}

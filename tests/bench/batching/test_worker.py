@@ -19,7 +19,7 @@ def test_a_side_makes_all_products(tmp_path: Path, side: str, ask: dict[str, str
     with Worker("penstock.bench.batching.worker", tmp_path, "--side", side) as worker:
         assert worker.ready() is True
         told = worker.ask(rates=[(40.0, 12.0)], warmup=4.0, **ask)
-        costs = worker.ask(sizes=[10, 1000], seconds=5.0) if side == "ours" else []
+        costs = worker.ask(sizes=[100], seconds=6.0) if side == "ours" else []
     assert set(told["products"]) == set(PRODUCTS)
     # How late results are is not for a test to say; that some come is.
     assert told["products"]["concierge"]["came"] > 0
@@ -27,4 +27,4 @@ def test_a_side_makes_all_products(tmp_path: Path, side: str, ask: dict[str, str
     if side == "ours":
         assert told["plans"] >= 1
         assert told["slot_seconds"] > 0.0
-        assert {each["rows"] for each in costs} == {10, 1000}
+        assert {each["rows"] for each in costs} == {100}

@@ -29,7 +29,7 @@ from penstock.bench.batching.runs import (
 )
 from penstock.bench.result import BenchResult, BenchSettings, Plot, Table, at_least, at_most
 from penstock.bench.stats import single, summary
-from penstock.measure.batch_costs import SIZES, BatchCost
+from penstock.measure.batch_costs import SIZES, BatchCost, by_stage
 from penstock.plan.triggers import tuned_seconds
 from penstock.plan.workflow import RESERVE
 
@@ -109,17 +109,13 @@ def sizes(stand: Stand, result: BenchResult, asked: Asked) -> None:
     """What turns of different sizes cost, for each stage (figure 1)."""
     told = stand.ask(BATCHIT, max(SLOTS), slots=2, sizes=SIZES, seconds=SIZE_SECONDS)
     costs = [BatchCost(**each) for each in told]
-    by_stage = {stage: [each for each in costs if each.stage == stage] for stage in _stages(costs)}
-    gains = [own[-1].rows_per_second / own[0].rows_per_second for own in by_stage.values() if len(own) > 1]
+    stages = by_stage(costs)
+    gains = [own[-1].rows_per_second / own[0].rows_per_second for own in stages.values() if len(own) > 1]
     result.put("batching_gain", summary(gains))
     shown = {(each.stage, each.rows): f"{1000 * each.seconds:,.0f} ms" for each in costs}
-    rows = [[stage, *(shown.get((stage, size), "-") for size in SIZES)] for stage in by_stage]
+    rows = [[stage, *(shown.get((stage, size), "-") for size in SIZES)] for stage in stages]
     result.tables.append(Table("turns by their rows", ["stage", *(f"{size:,}" for size in SIZES)], rows))
     result.plots.append(Plot("sizes", partial(plots.draw_costs, costs=costs)))
-
-
-def _stages(costs: Sequence[BatchCost]) -> list[str]:
-    return list(dict.fromkeys(each.stage for each in costs))
 
 
 def rates(stand: Stand, result: BenchResult, asked: Asked) -> None:
@@ -195,9 +191,9 @@ def resources(stand: Stand, result: BenchResult, asked: Asked) -> None:
     stand.warm(BATCHIT, max(SLOTS), HEAT_SHARE * first, RESOURCES_HEAT)
     begin = highest_rate(first, _holds(stand, usual), back=NEAR, least=LEAST_RATE)
 
-    def highest(first: float, **more: Any) -> float:
+    def highest(near: float, **more: Any) -> float:
         # One warm process for all, so that nothing but what is named differs.
-        return highest_rate(max(first, LEAST_RATE), _holds(stand, {**usual, **more}), back=NEAR)
+        return highest_rate(max(near, LEAST_RATE), _holds(stand, {**usual, **more}), back=NEAR)
 
     slots: dict[float, float] = {
         each: begin if each == usual["slots"] else highest(begin, slots=each) for each in SLOTS
@@ -215,7 +211,10 @@ def resources(stand: Stand, result: BenchResult, asked: Asked) -> None:
         for step, rate in found[label].items():
             result.put(f"rate_{short}_{step:g}".replace(".", "_"), single(rate))
     result.put("rate_slots_2_at_the_end", single(highest(begin)))
-    result.tables.append(_table("resources", stand.runs))
+    rows = [
+        [label, f"{step:g}", f"{rate:,.0f}"] for label, rates in found.items() for step, rate in rates.items()
+    ]
+    result.tables.append(Table("highest rate in time", ["of", "", "rows/s"], rows))
     result.plots.append(Plot("resources", partial(plots.draw_resources, found=found)))
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from penstock.bench.batching.runs import SIDES, Run
 from penstock.demo.plots import plain_axes
-from penstock.measure.batch_costs import BatchCost
+from penstock.measure.batch_costs import BatchCost, by_stage
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -18,13 +18,13 @@ COLOURS = ("#0072B2", "#D55E00", "#E69F00", "#CC79A7", "#999999", "#56B4E9", "#0
 
 def draw_costs(figure: Figure, costs: Sequence[BatchCost]) -> None:
     """Throughput and length of turns against their size, one picture for each stage (figure 1)."""
-    stages = list(dict.fromkeys(each.stage for each in costs))
+    stages = by_stage(costs)
     across = min(len(stages), 3) or 1
     down = -(-len(stages) // across) or 1
     figure.set_size_inches(4.2 * across, 3.0 * down)
     places = figure.subplots(down, across, squeeze=False).flatten()
-    for place, stage in zip(places, stages, strict=False):
-        _draw_stage(place, stage, [each for each in costs if each.stage == stage])
+    for place, (stage, own) in zip(places, stages.items(), strict=False):
+        _draw_stage(place, stage, own)
     for place in places[len(stages) :]:
         place.set_visible(False)
 

@@ -13,7 +13,7 @@ from penstock.bench.workers import Worker
 MODULE = "penstock.bench.batching.worker"
 IN_TIME, NEARLY = 0.999, 0.99
 HEAT_RATE = 2000.0
-"""So much that the JVM compiles what turns run: at a tenth of it the first minutes measured were slower."""
+"""So much that the JVM compiles what turns run: at 100 the first minutes measured were slower."""
 STEP = 1.25
 """From one rate to the next."""
 LONGEST_QUEUE = ("10", "50", "200", "500", "5000", "all")
