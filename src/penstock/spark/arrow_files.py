@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -43,5 +44,9 @@ class BatchTable:
 
     def of(self, batch: DataFrame, *, here: bool = False) -> pa.Table:
         """As one job; `here` in the driver's own thread, if the batch has one task and no exchange."""
-        self._write(batch._jdf, str(self._path), here)
+        return self.written(lambda file, at_once: self._write(batch._jdf, file, at_once), here)
+
+    def written(self, write: Callable[[str, bool], None], here: bool) -> pa.Table:
+        """What `write` puts into a file of streams, told its path and whether to run the rows here."""
+        write(str(self._path), here)
         return read_streams(self._path, self._schema)

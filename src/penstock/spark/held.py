@@ -20,6 +20,7 @@ from penstock.spark.ends import Written
 from penstock.spark.grant_books import GrantBooks
 from penstock.spark.grant_ledger import GrantLedger
 from penstock.spark.inputs import QueueInputs, Slices
+from penstock.spark.planned_query import PlannedBatch, PlannedQuery
 from penstock.spark.query import HeldQuery, QuerySettings
 from penstock.spark.results import Dating, Result, Rows
 from penstock.spark.stage_base import Destination, Place, StageBase, set_pool
@@ -32,7 +33,11 @@ if TYPE_CHECKING:
 log = logging.getLogger("penstock")
 
 WITHOUT_A_JOB = True
-"""Whether turns of one task run in the query's own thread; a bench of what jobs cost says no."""
+"""Whether turns of one task run without a job; a bench of what jobs cost says no."""
+PLANNED_ONCE = True
+"""Whether turns go on over the plan of an earlier one; a bench of what planning costs says no."""
+PLANNING_TRIES = 3
+"""Turns by which the plan of a stage is one for any rows, or never: one of its queues may be empty at first."""
 Late = Callable[[Slices, float], "DataFrame"]
 """The rows of a grant that come too late, given the watermark, as dead letters."""
 
@@ -56,7 +61,8 @@ class HeldStage(StageBase):
     """A stage whose turn is one batch of a streaming query.
 
     Spark commits a batch when the next is granted, so after a crash the last one runs again: its rows
-    are kept until then, and its second output is discarded.
+    are kept until then, and its second output is discarded. Where the plan of a batch holds for any rows,
+    Spark's query ends after its first, and turns are batches over that plan.
     """
 
     def __init__(self, place: Place, destination: Destination, journal: Journal, parts: HeldParts):
@@ -89,7 +95,7 @@ class HeldStage(StageBase):
         self._flush_since = 0.0
         self._parts = parts
         self._checkpoint = Checkpoint(place.folder / "checkpoint")
-        self._query = self._new_query()
+        self._query: HeldQuery | PlannedQuery = self._new_query()
         for slices in self._ledger.recover():
             self._context = self.line.took(slices, self.now)
         self._flush_due, self._flush_since = journal.entry.flush, self.now
@@ -101,6 +107,7 @@ class HeldStage(StageBase):
             place.name, self._checkpoint.path, self.slots, copies=copies, store=place.state_store
         )
         self._table = BatchTable(frame, place.folder / "scratch" / "batch.arrow")
+        self._planning_tries = PLANNING_TRIES if PLANNED_ONCE else 0
         return HeldQuery(frame, self._on_batch, settings)
 
     def view(self, now: float) -> StageView | None:
@@ -120,6 +127,7 @@ class HeldStage(StageBase):
 
     def turn(self, grant: Grant) -> None:
         try:
+            self._plan_once()
             with self._lock:
                 self._grant = grant
                 if not self._ledger.outstanding and grant.rows > 0:
@@ -129,6 +137,22 @@ class HeldStage(StageBase):
             self._begin()
         except Exception as error:
             self.fail(error)
+
+    def _plan_once(self) -> None:
+        """From its second turn on, if it can be, the stage runs batches over one plan, without a query.
+
+        Only with nothing granted and no flush due: what Spark finds when it is released, it runs by itself.
+        """
+        query = self._query
+        if not isinstance(query, HeldQuery) or not self._planning_tries or not query.holds:
+            return
+        if self._ledger.outstanding or self._flush_due or self._adrift:
+            return
+        self._planning_tries -= 1
+        batches = query.planned_batches()
+        if batches is not None:
+            query.stop()
+            self._query = PlannedQuery(query, batches, self._on_planned)
 
     def _cut(self, grant: Grant) -> None:
         """The rows of the turn."""
@@ -148,7 +172,7 @@ class HeldStage(StageBase):
         with self._lock:
             adrift, self._adrift = self._adrift, False
         if not adrift:
-            self._query.gate.release()
+            self._query.go()
 
     def _raise_watermark(self) -> bool:
         """To how far all sources have come: windows up to there are closed by the next batch itself."""
@@ -160,18 +184,23 @@ class HeldStage(StageBase):
     def _on_batch(self, frame: DataFrame, batch: int) -> bool:
         """Runs a batch of the query; whether to hold after it."""
         try:
-            return self._run(frame, batch)
+            rows = Rows(lambda: frame, lambda: self._table.of(frame, here=self._runs_here))
+            return self._run(rows, batch)
         except Exception as error:
             # Broken off by a stop it is no failure: the next start runs the batch again.
-            if not self._query.gate.is_open:
+            if not (isinstance(self._query, HeldQuery) and self._query.gate.is_open):
                 self.fail(error)
             raise
 
-    def _run(self, frame: DataFrame, batch: int) -> bool:
+    def _on_planned(self, planned: PlannedBatch, batch: int) -> None:
+        """Runs a batch that Spark's query has no part in."""
+        self._run(Rows(planned.frame, lambda: self._table.written(planned.write, self._runs_here)), batch)
+
+    def _run(self, rows: Rows, batch: int) -> bool:
         served = self._grants.take_served()
         set_pool(self.place)
         if batch <= self.journal.entry.batch:
-            frame.write.format("noop").mode("overwrite").save()
+            rows.frame().write.format("noop").mode("overwrite").save()
             # Windows that it has completed: Spark runs what flushes them next.
             self._raise_watermark()
             return self._grant is None
@@ -179,7 +208,6 @@ class HeldStage(StageBase):
         took = self._ledger.took if served else TurnInput()
         # Windows that a turn without rows brings out were completed by the turn before it.
         self._last_took = took if served else self._last_took
-        rows = Rows(lambda: frame, lambda: self._table.of(frame, here=self._runs_here))
         result = self.result(rows, self._dating(self._last_took), self._context)
         written = self.write(result, batch)
         written = self._after(result, written, batch, served)

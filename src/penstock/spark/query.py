@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from penstock.errors import PenstockError
 from penstock.spark.checkpoint import PARTITIONS, STORE_SETTINGS, StateStore, settings_for_start
 from penstock.spark.gate import Gate
-from penstock.spark.jvm import java_session, jvm
+from penstock.spark.jvm import analysed_plan, java_session, jvm
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -76,6 +76,19 @@ class HeldQuery:
     @property
     def started(self) -> bool:
         return self._query is not None
+
+    @property
+    def session(self) -> SparkSession:
+        return self._frame.sparkSession
+
+    def go(self) -> None:
+        """Lets the next batch come, in the query's own thread."""
+        self.gate.release()
+
+    def planned_batches(self) -> Any:
+        """What runs the batches after the last one over its plan; None where each must be planned. While held."""
+        java = jvm(self.session).penstock.PlannedBatches
+        return java.after(self._execution, analysed_plan(self._frame))
 
     def start(self, *, ran_before: bool) -> None:
         """Starts the query. Its first batch comes without a grant."""
@@ -149,7 +162,11 @@ class HeldQuery:
 
     def after_batch(self) -> AfterBatch:
         """Only while held."""
-        rows, late, flush = map(int, self._probe.afterBatch(self._execution).split())
+        return self.told(self._execution.lastExecution())
+
+    def told(self, execution: Any) -> AfterBatch:
+        """What a batch that has run tells, as one of this query."""
+        rows, late, flush = map(int, self._probe.afterBatch(execution, self._tracker).split())
         return AfterBatch(rows, late, bool(flush))
 
     def late_threshold(self, batch: int) -> float:
@@ -170,7 +187,7 @@ class HeldQuery:
         if millis <= self._watermark_millis:
             return False
         self._watermark_millis = millis
-        return bool(self._probe.raiseWatermark(self._execution, millis))
+        return bool(self._probe.raiseWatermark(self._tracker, millis))
 
     def rate_start(self) -> float:
         """When the query's rate source began to count; negative if it has none."""
@@ -213,6 +230,11 @@ class HeldQuery:
         if self._query is None:
             raise PenstockError(f"query {self._settings.name!r} is not started")
         return self._query._jsq.streamingQuery()
+
+    @cached_property
+    def _tracker(self) -> Any:
+        """Of its watermark; made when its first batch is."""
+        return self._execution.watermarkTracker()
 
     @cached_property
     def _probe(self) -> Any:

@@ -10,6 +10,7 @@ import org.apache.spark.SparkContext;
 import org.apache.spark.rdd.RDD;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.classic.Dataset;
+import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.execution.LogicalRDD;
 import org.apache.spark.sql.execution.arrow.ArrowConverters$;
 import org.apache.spark.sql.types.StructType;
@@ -37,11 +38,13 @@ public class BatchRows extends AbstractFunction2 implements Serializable {
    * `here` is set, and its plan allows it, in this thread.
    */
   public static void write(Dataset batch, String file, boolean here) throws IOException {
-    StructType schema = batch.schema();
-    String zone = batch.sparkSession().sessionState().conf().sessionLocalTimeZone();
-    SparkContext spark = batch.sparkSession().sparkContext();
+    write(batch.sparkSession(), rows(batch), batch.schema(), file, here);
+  }
+
+  static void write(SparkSession session, RDD rows, StructType schema, String file, boolean here) throws IOException {
+    String zone = session.sessionState().conf().sessionLocalTimeZone();
+    SparkContext spark = session.sparkContext();
     BatchRows arrow = new BatchRows(schema, zone);
-    RDD rows = rows(batch);
     byte[][] streams = here && TaskHere.can(rows) ? here(spark, rows, arrow) : job(spark, rows, arrow);
     OutputStream out = new BufferedOutputStream(new FileOutputStream(file));
     try {

@@ -50,8 +50,15 @@ public class GrantBook {
     return latest;
   }
 
-  /** Without the batch's grants there would be silent loss, so a missing one is an error. */
-  public synchronized GrantedFiles between(long first, long last) {
+  /** The files of the grants from `first` to `last`. */
+  public GrantedFiles between(long first, long last) {
+    GrantedFiles granted = new GrantedFiles(this);
+    granted.grantLines(lines(first, last));
+    return granted;
+  }
+
+  /** The same as lines. Without a batch's grants there would be silent loss, so a missing one is an error. */
+  synchronized String lines(long first, long last) {
     StringBuilder all = new StringBuilder();
     for (long number = first; number <= last; number++) {
       String files = (String) lines.get(Long.valueOf(number));
@@ -67,9 +74,7 @@ public class GrantBook {
       }
     }
     served = Math.max(served, last);
-    GrantedFiles granted = new GrantedFiles();
-    granted.grantLines(all.toString());
-    return granted;
+    return all.toString();
   }
 
   /** The last grant that the batch now running reads, 0 if it reads none; asked once a batch. */

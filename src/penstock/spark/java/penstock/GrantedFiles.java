@@ -23,9 +23,20 @@ public class GrantedFiles implements FileIndex {
   private volatile PartitionDirectory directory;
   private volatile String[] paths;
   private volatile long bytes;
+  private final GrantBook book;
 
   public GrantedFiles() {
+    this(null);
+  }
+
+  GrantedFiles(GrantBook book) {
+    this.book = book;
     grant(new String[0], new long[0]);
+  }
+
+  /** Where the grants stand that these are files of; null if they are handed in. */
+  GrantBook book() {
+    return book;
   }
 
   /** Replaces the files. Only between turns: a stage never runs two at once. */

@@ -16,22 +16,38 @@ import org.apache.spark.sql.catalyst.plans.physical.ShufflePartitionIdPassThroug
 import org.apache.spark.sql.catalyst.trees.TreePattern$;
 import org.apache.spark.sql.classic.Dataset$;
 import org.apache.spark.sql.classic.SparkSession;
+import org.apache.spark.sql.execution.AppendColumnsExec;
 import org.apache.spark.sql.execution.CoalesceExec;
+import org.apache.spark.sql.execution.DeserializeToObjectExec;
+import org.apache.spark.sql.execution.ExpandExec;
 import org.apache.spark.sql.execution.FileSourceScanExec;
 import org.apache.spark.sql.execution.GenerateExec;
 import org.apache.spark.sql.execution.InputAdapter;
+import org.apache.spark.sql.execution.LocalTableScanExec;
 import org.apache.spark.sql.execution.ColumnarToRowExec;
 import org.apache.spark.sql.execution.FilterExec;
 import org.apache.spark.sql.execution.ProjectExec;
 import org.apache.spark.sql.execution.QueryExecution;
 import org.apache.spark.sql.execution.QueryExecution$;
+import org.apache.spark.sql.execution.SerializeFromObjectExec;
+import org.apache.spark.sql.execution.SortExec;
 import org.apache.spark.sql.execution.SparkPlan;
 import org.apache.spark.sql.execution.UnionExec;
 import org.apache.spark.sql.execution.WholeStageCodegenExec;
+import org.apache.spark.sql.execution.aggregate.BaseAggregateExec;
 import org.apache.spark.sql.execution.arrow.ArrowConverters;
 import org.apache.spark.sql.execution.arrow.ArrowConverters$;
 import org.apache.spark.sql.execution.datasources.v2.BatchScanExec;
 import org.apache.spark.sql.execution.exchange.ShuffleExchangeExec;
+import org.apache.spark.sql.execution.streaming.operators.stateful.BaseStreamingDeduplicateExec;
+import org.apache.spark.sql.execution.streaming.operators.stateful.EventTimeWatermarkExec;
+import org.apache.spark.sql.execution.streaming.operators.stateful.SessionWindowStateStoreRestoreExec;
+import org.apache.spark.sql.execution.streaming.operators.stateful.SessionWindowStateStoreSaveExec;
+import org.apache.spark.sql.execution.streaming.operators.stateful.StateStoreRestoreExec;
+import org.apache.spark.sql.execution.streaming.operators.stateful.StateStoreSaveExec;
+import org.apache.spark.sql.execution.streaming.operators.stateful.UpdateEventTimeColumnExec;
+import org.apache.spark.sql.execution.streaming.operators.stateful.flatmapgroupswithstate.FlatMapGroupsWithStateExec;
+import org.apache.spark.sql.execution.streaming.operators.stateful.join.StreamingSymmetricHashJoinExec;
 import org.apache.spark.sql.types.StructType;
 import scala.Option;
 import scala.collection.Iterator;
@@ -69,13 +85,18 @@ public class PlannedTurn extends QueryExecution {
 
   /** The physical plan to be run at every turn; null if each turn must be planned by itself. */
   public static SparkPlan once(SparkSession session, LogicalPlan analyzed) {
-    if (analyzed.containsPattern(TreePattern$.MODULE$.CURRENT_LIKE()) || isRandom(analyzed)
-        || MOMENT.matcher(analyzed.toString()).find()) {
+    if (!isTimeless(analyzed)) {
       return null;
     }
     Dataset planned = Dataset$.MODULE$.ofRows(session, analyzed);
     SparkPlan plan = ((org.apache.spark.sql.classic.Dataset) planned).queryExecution().executedPlan();
-    return isFixed(plan) ? plan : null;
+    return isFixed(plan, false) ? plan : null;
+  }
+
+  /** Whether no constant of the plan hangs on when it is made: neither the present time nor the seed of a draw. */
+  static boolean isTimeless(LogicalPlan analyzed) {
+    return !analyzed.containsPattern(TreePattern$.MODULE$.CURRENT_LIKE()) && !isRandom(analyzed)
+        && !MOMENT.matcher(analyzed.toString()).find();
   }
 
   /** Whether it draws at random: the seed is put in by analysis, and would be the same at every turn. */
@@ -118,7 +139,7 @@ public class PlannedTurn extends QueryExecution {
     return (SparkPlan) plan.clone();
   }
 
-  private static void restore(Option session) {
+  static void restore(Option session) {
     if (session.isEmpty()) {
       SparkSession.clearActiveSession();
     } else {
@@ -171,8 +192,9 @@ public class PlannedTurn extends QueryExecution {
     return plan instanceof ShuffleExchangeExec && plan.outputPartitioning() instanceof ShufflePartitionIdPassThrough;
   }
 
-  private static boolean isFixed(SparkPlan plan) {
-    boolean known = plan instanceof FileSourceScanExec || plan instanceof ProjectExec
+  /** Whether it would be planned like this for any files; `withState` also where a stream keeps state. */
+  static boolean isFixed(SparkPlan plan, boolean withState) {
+    boolean known = (withState && isOfAStream(plan)) || plan instanceof FileSourceScanExec || plan instanceof ProjectExec
         || plan instanceof FilterExec || plan instanceof GenerateExec || plan instanceof UnionExec
         || plan instanceof CoalesceExec || plan instanceof WholeStageCodegenExec
         || plan instanceof InputAdapter || plan instanceof ColumnarToRowExec || isDealt(plan)
@@ -182,10 +204,27 @@ public class PlannedTurn extends QueryExecution {
     }
     Iterator children = plan.children().iterator();
     while (children.hasNext()) {
-      if (!isFixed((SparkPlan) children.next())) {
+      if (!isFixed((SparkPlan) children.next(), withState)) {
         return false;
       }
     }
     return true;
+  }
+
+  /** State, its watermark, and what Spark puts around them. Not joins with a table: rows choose how they are made. */
+  private static boolean isOfAStream(SparkPlan plan) {
+    return plan instanceof StateStoreRestoreExec || plan instanceof StateStoreSaveExec
+        || plan instanceof SessionWindowStateStoreRestoreExec || plan instanceof SessionWindowStateStoreSaveExec
+        || plan instanceof FlatMapGroupsWithStateExec || plan instanceof BaseStreamingDeduplicateExec
+        || plan instanceof StreamingSymmetricHashJoinExec || plan instanceof EventTimeWatermarkExec
+        || plan instanceof UpdateEventTimeColumnExec || plan instanceof BaseAggregateExec
+        || plan instanceof AppendColumnsExec || plan instanceof SerializeFromObjectExec
+        || plan instanceof DeserializeToObjectExec || plan instanceof ExpandExec || plan instanceof SortExec
+        || isEmpty(plan);
+  }
+
+  /** A table without rows, such as the state that a query is told to begin with where there is none. */
+  static boolean isEmpty(SparkPlan plan) {
+    return plan instanceof LocalTableScanExec && ((LocalTableScanExec) plan).rows().isEmpty();
   }
 }

@@ -10,6 +10,7 @@ import org.apache.spark.sql.execution.streaming.operators.stateful.StateStoreWri
 import org.apache.spark.sql.execution.streaming.runtime.IncrementalExecution;
 import org.apache.spark.sql.execution.streaming.runtime.LongOffset;
 import org.apache.spark.sql.execution.streaming.runtime.MicroBatchExecution;
+import org.apache.spark.sql.execution.streaming.runtime.WatermarkTracker;
 import org.apache.spark.sql.execution.streaming.sources.RateStreamMicroBatchStream;
 import org.apache.spark.sql.streaming.StreamingQuery;
 import org.apache.spark.util.AccumulatorV2;
@@ -33,23 +34,22 @@ public class StreamProbe {
   }
 
   /** Rows read, rows dropped as late, and 1 if Spark wants a batch without data. */
-  public static String afterBatch(MicroBatchExecution query) {
-    IncrementalExecution last = query.lastExecution();
+  public static String afterBatch(IncrementalExecution last, WatermarkTracker tracker) {
     SparkPlan plan = last.executedPlan();
     // Spark does the same as soon as the callback returns: doing it now changes nothing, but tells.
-    query.watermarkTracker().updateWatermark(plan);
-    long watermark = query.watermarkTracker().currentWatermark();
+    tracker.updateWatermark(plan);
+    long watermark = tracker.currentWatermark();
     int flush = wantsFlush(last, plan, watermark) ? 1 : 0;
     // One string: an array would cross to Python element by element.
     return rowsRead(plan) + " " + lateRows(plan) + " " + flush;
   }
 
   /** Windows up to `millis` are closed by the next batch itself; it never moves back. Whether it moved. */
-  public static boolean raiseWatermark(MicroBatchExecution query, long millis) {
-    if (millis <= query.watermarkTracker().currentWatermark()) {
+  public static boolean raiseWatermark(WatermarkTracker tracker, long millis) {
+    if (millis <= tracker.currentWatermark()) {
       return false;
     }
-    query.watermarkTracker().setWatermark(millis);
+    tracker.setWatermark(millis);
     return true;
   }
 

@@ -1,0 +1,204 @@
+package penstock;
+
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.UUID;
+import org.apache.spark.sql.Dataset;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.classic.SparkSession;
+import org.apache.spark.sql.execution.FileSourceScanExec;
+import org.apache.spark.sql.execution.SQLExecution$;
+import org.apache.spark.sql.execution.SparkPlan;
+import org.apache.spark.sql.execution.datasources.FileIndex;
+import org.apache.spark.sql.execution.streaming.checkpointing.CommitMetadata$;
+import org.apache.spark.sql.execution.streaming.checkpointing.OffsetSeq$;
+import org.apache.spark.sql.execution.streaming.checkpointing.OffsetSeqMetadata;
+import org.apache.spark.sql.execution.streaming.checkpointing.OffsetSeqMetadata$;
+import org.apache.spark.sql.execution.streaming.runtime.IncrementalExecution;
+import org.apache.spark.sql.execution.streaming.runtime.IncrementalExecution$;
+import org.apache.spark.sql.execution.streaming.runtime.LongOffset$;
+import org.apache.spark.sql.execution.streaming.runtime.MicroBatchExecution;
+import org.apache.spark.sql.execution.streaming.runtime.WatermarkPropagator;
+import org.apache.spark.sql.execution.streaming.runtime.WatermarkPropagator$;
+import org.apache.spark.sql.execution.streaming.runtime.WatermarkTracker;
+import scala.Option;
+import scala.collection.Iterator;
+import scala.collection.immutable.Nil$;
+import scala.collection.immutable.Seq;
+import scala.runtime.AbstractFunction0;
+import scala.runtime.BoxedUnit;
+
+/**
+ * The batches of a query with state after its first, over the plan that Spark made for that one.
+ *
+ * Spark analyses, optimizes and plans every batch of a stream anew. Where that comes out the same whatever the
+ * files, it is done once: a batch then puts its files below the plan, and Spark's own rules put in its number, its
+ * watermark and the place of its state. Offsets and commits are written as the query would write them, so that
+ * Spark can go on from the checkpoint at any time. The query itself must have stopped before the first batch.
+ */
+public class PlannedBatches {
+  private static final int RETAINED_EVERY = 10;
+
+  private final MicroBatchExecution query;
+  private final SparkSession session;
+  private final SparkPlan plan;
+  private final List scans;
+  private final UUID run = UUID.randomUUID();
+  private final WatermarkPropagator watermarks;
+  private IncrementalExecution last;
+  private long grant;
+
+  private PlannedBatches(MicroBatchExecution query, List scans, long grant) {
+    this.query = query;
+    this.last = query.lastExecution();
+    this.session = last.sparkSession();
+    this.plan = last.sparkPlan();
+    this.scans = scans;
+    this.grant = grant;
+    // The query's own has a watermark for the next batch as soon as it has looked whether there is one.
+    this.watermarks = WatermarkPropagator$.MODULE$.apply(session.sessionState().conf());
+  }
+
+  /** What runs the batches after the query's last one; null where Spark must plan each by itself. While held. */
+  public static PlannedBatches after(MicroBatchExecution query, LogicalPlan analyzed) {
+    IncrementalExecution last = query.lastExecution();
+    if (!PlannedTurn.isTimeless(analyzed) || !(last.offsetSeqMetadata() instanceof OffsetSeqMetadata)
+        || !last.currentStateStoreCkptId().isEmpty()) {
+      return null;
+    }
+    List scans = new ArrayList();
+    if (!PlannedTurn.isFixed(last.sparkPlan(), true) || !findScans(last.sparkPlan(), scans)
+        || scans.size() != query.sources().size()) {
+      return null;
+    }
+    long grant = ((GrantedFiles) scans.get(0)).book().latest();
+    return new PlannedBatches(query, scans, grant);
+  }
+
+  /** The files of all scans; false if one of them is not granted by a book. */
+  private static boolean findScans(SparkPlan plan, List found) {
+    if (plan instanceof FileSourceScanExec) {
+      FileIndex files = ((FileSourceScanExec) plan).relation().location();
+      if (!(files instanceof GrantedFiles) || ((GrantedFiles) files).book() == null) {
+        return false;
+      }
+      found.add(files);
+    }
+    Iterator children = plan.children().iterator();
+    while (children.hasNext()) {
+      if (!findScans((SparkPlan) children.next(), found)) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  /** Begins the next batch, of all that was granted since the last; its number. */
+  public long begin() {
+    OffsetSeqMetadata before = (OffsetSeqMetadata) last.offsetSeqMetadata();
+    OffsetSeqMetadata now = OffsetSeqMetadata$.MODULE$.apply(
+        tracker().currentWatermark(), System.currentTimeMillis(), before.conf());
+    long batch = last.currentBatchId() + 1;
+    long latest = grant;
+    for (int i = 0; i < scans.size(); i++) {
+      latest = Math.max(latest, ((GrantedFiles) scans.get(i)).book().latest());
+    }
+    Seq offsets = (Seq) Nil$.MODULE$;
+    for (int i = 0; i < scans.size(); i++) {
+      GrantedFiles files = (GrantedFiles) scans.get(i);
+      files.grantLines(latest == grant ? "" : files.book().lines(grant + 1, latest));
+      offsets = (Seq) offsets.prepended(Option.apply(LongOffset$.MODULE$.apply(latest)));
+    }
+    if (!query.offsetLog().add(batch, OffsetSeq$.MODULE$.apply(offsets, Option.apply(now)))) {
+      throw new IllegalStateException("batch " + batch + " of query " + query.name() + " has begun before");
+    }
+    grant = latest;
+    last = new Batch(this, batch, now);
+    return batch;
+  }
+
+  /** Runs the batch and writes its rows into a file, as BatchRows does. */
+  public void write(String file, boolean here) {
+    Option before = SparkSession.getActiveSession();
+    SparkSession.setActiveSession(session);
+    try {
+      // Tasks read their settings where this puts them.
+      SQLExecution$.MODULE$.withSQLConfPropagated(session, new Write(last, file, here));
+    } finally {
+      PlannedTurn.restore(before);
+    }
+  }
+
+  /** The rows of the batch as a frame: whoever reads them runs it, once. */
+  public Dataset frame() {
+    return session.internalCreateDataFrame(last.toRdd(), last.analyzed().schema(), false);
+  }
+
+  /** What the batch was is kept: Spark would go on with the next one. */
+  public void commit() {
+    long batch = last.currentBatchId();
+    query.commitLog().add(batch, CommitMetadata$.MODULE$.apply(tracker().currentWatermark()));
+    watermarks.purge(batch - 1);
+    if (batch % RETAINED_EVERY == 0) {
+      int retained = session.sessionState().conf().minBatchesToRetain();
+      query.offsetLog().purge(batch - retained);
+      query.commitLog().purge(batch - retained);
+    }
+  }
+
+  /** Its state is no longer kept in memory for it. */
+  public void stop() {
+    session.sessionState().streamingQueryManager().stateStoreCoordinator().deactivateInstances(run);
+  }
+
+  public IncrementalExecution execution() {
+    return last;
+  }
+
+  public WatermarkTracker tracker() {
+    return query.watermarkTracker();
+  }
+
+  /** A batch whose plan is there before anything is analysed. */
+  private static final class Batch extends IncrementalExecution {
+    private final SparkPlan planned;
+
+    Batch(PlannedBatches all, long number, OffsetSeqMetadata metadata) {
+      super(
+          all.session, all.last.logical(), all.last.outputMode(), all.last.checkpointLocation(), all.query.id(),
+          all.run, number, Option.apply(all.last.offsetSeqMetadata()), metadata, all.watermarks, false,
+          all.last.currentStateStoreCkptId(), all.last.stateSchemaMetadatas(),
+          IncrementalExecution$.MODULE$.$lessinit$greater$default$14(), false, false);
+      this.planned = all.plan;
+    }
+
+    public SparkPlan sparkPlan() {
+      return planned;
+    }
+
+    public void assertOptimized() {}
+  }
+
+  private static final class Write extends AbstractFunction0 {
+    private final IncrementalExecution execution;
+    private final String file;
+    private final boolean here;
+
+    Write(IncrementalExecution execution, String file, boolean here) {
+      this.execution = execution;
+      this.file = file;
+      this.here = here;
+    }
+
+    public Object apply() {
+      try {
+        BatchRows.write(execution.sparkSession(), execution.toRdd(), execution.analyzed().schema(), file, here);
+      } catch (IOException problem) {
+        throw new UncheckedIOException(problem);
+      }
+      return BoxedUnit.UNIT;
+    }
+  }
+}

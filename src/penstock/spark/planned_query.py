@@ -1,0 +1,85 @@
+"""The batches of a query that was held, over the plan of its first ones: Spark plans no more."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from penstock.spark.jvm import frame_of
+from penstock.spark.query import AfterBatch, HeldQuery
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+MOST_FLUSHES = 5
+"""Batches without rows at a stop, one for each operator with state at the most."""
+
+
+class PlannedBatch:
+    """The rows of one batch. One action over them is the batch: either writes them or reads the frame."""
+
+    def __init__(self, batches: Any, query: HeldQuery):
+        self._batches, self._query = batches, query
+
+    def write(self, file: str, here: bool) -> None:
+        """As Arrow streams; `here` in this thread, where one task without an exchange is all of it."""
+        self._batches.write(file, here)
+
+    def frame(self) -> DataFrame:
+        return frame_of(self._batches.frame(), self._query.session)
+
+
+class PlannedQuery:
+    """Goes on where a held query has stopped: no thread waits, and a batch runs in the one that asks for it.
+
+    Batches are numbered, logged and committed as Spark's are, so that a query can be started from its
+    checkpoint again.
+    """
+
+    def __init__(self, query: HeldQuery, batches: Any, callback: Callable[[PlannedBatch, int], None]):
+        """`query` is at rest, and what it has granted is served."""
+        self._query, self._batches, self._callback = query, batches, callback
+        self._turns = threading.Lock()
+        self._stopped = False
+        self.suit, self.late_threshold = query.suit, query.late_threshold
+        self.raise_watermark = query.raise_watermark
+
+    started = True
+    waits_for_data = False
+    error = None
+
+    def go(self) -> None:
+        """Runs the next batch, of all that is granted, and commits it."""
+        with self._turns:
+            if not self._stopped:
+                self._run()
+
+    def _run(self) -> None:
+        batch = int(self._batches.begin())
+        self._callback(PlannedBatch(self._batches, self._query), batch)
+        self._batches.commit()
+
+    def after_batch(self) -> AfterBatch:
+        """What the last batch read, and whether windows wait for one without rows."""
+        return self._query.told(self._batches.execution())
+
+    @property
+    def holds(self) -> bool:
+        """Whether it rests between two batches."""
+        return not self._turns.locked() and not self._stopped
+
+    def has_died(self, alive: frozenset[str]) -> bool:
+        """Never: it is no query of Spark's any more."""
+        return False
+
+    def stop(self, wants_more: Callable[[], bool] = lambda: False) -> None:
+        """Runs batches without rows while they are wanted, and gives up the state in memory."""
+        with self._turns:
+            if self._stopped:
+                return
+            for _ in range(MOST_FLUSHES):
+                if wants_more():
+                    self._run()
+            self._stopped = True
+            self._batches.stop()
