@@ -164,15 +164,16 @@ class HeldStage(StageBase):
         self._ledger.add(slices)
 
     def _begin(self) -> None:
-        self._query.suit(self._ledger.took.rows)
-        if not self._query.started:
-            self._query.start(ran_before=self.journal.entry.batch >= 0)
+        query = self._query
+        query.suit(self._ledger.took.rows)
+        if isinstance(query, HeldQuery) and not query.started:
+            query.start(ran_before=self.journal.entry.batch >= 0)
             return
         self._raise_watermark()
         with self._lock:
             adrift, self._adrift = self._adrift, False
         if not adrift:
-            self._query.go()
+            query.go()
 
     def _raise_watermark(self) -> bool:
         """To how far all sources have come: windows up to there are closed by the next batch itself."""

@@ -45,7 +45,6 @@ class PlannedQuery:
         self.suit, self.late_threshold = query.suit, query.late_threshold
         self.raise_watermark = query.raise_watermark
 
-    started = True
     waits_for_data = False
     error = None
 

@@ -5,6 +5,7 @@ import java.io.UncheckedIOException;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.UUID;
+import org.apache.spark.rdd.RDD;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.classic.SparkSession;
@@ -194,7 +195,9 @@ public class PlannedBatches {
 
     public Object apply() {
       try {
-        BatchRows.write(execution.sparkSession(), execution.toRdd(), execution.analyzed().schema(), file, here);
+        // Not toRdd(), which also describes the plan for pages that nobody looks at.
+        RDD rows = execution.executedPlan().execute();
+        BatchRows.write(execution.sparkSession(), rows, execution.analyzed().schema(), file, here);
       } catch (IOException problem) {
         throw new UncheckedIOException(problem);
       }

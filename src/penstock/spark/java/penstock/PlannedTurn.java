@@ -11,6 +11,7 @@ import org.apache.spark.TaskContextImpl;
 import org.apache.spark.rdd.RDD;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.catalyst.encoders.ExpressionEncoder$;
+import org.apache.spark.sql.catalyst.plans.logical.LocalRelation;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.physical.ShufflePartitionIdPassThrough;
 import org.apache.spark.sql.catalyst.trees.TreePattern$;
@@ -23,7 +24,7 @@ import org.apache.spark.sql.execution.ExpandExec;
 import org.apache.spark.sql.execution.FileSourceScanExec;
 import org.apache.spark.sql.execution.GenerateExec;
 import org.apache.spark.sql.execution.InputAdapter;
-import org.apache.spark.sql.execution.LocalTableScanExec;
+import org.apache.spark.sql.execution.PlanLater;
 import org.apache.spark.sql.execution.ColumnarToRowExec;
 import org.apache.spark.sql.execution.FilterExec;
 import org.apache.spark.sql.execution.ProjectExec;
@@ -223,8 +224,9 @@ public class PlannedTurn extends QueryExecution {
         || isEmpty(plan);
   }
 
-  /** A table without rows, such as the state that a query is told to begin with where there is none. */
-  static boolean isEmpty(SparkPlan plan) {
-    return plan instanceof LocalTableScanExec && ((LocalTableScanExec) plan).rows().isEmpty();
+  /** No rows, as of the state that a query begins with where none is given; Spark leaves it unplanned. */
+  private static boolean isEmpty(SparkPlan plan) {
+    LogicalPlan unplanned = plan instanceof PlanLater ? ((PlanLater) plan).plan() : null;
+    return unplanned instanceof LocalRelation && ((LocalRelation) unplanned).data().isEmpty();
   }
 }

@@ -1,0 +1,215 @@
+"""From its second turn on a stage with state runs over one plan, without a query of Spark's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from tests.spark.conftest import EngineFactory, SpoolFactory, eventually, jobs_so_far
+from tests.spark.streams import (
+    AGGREGATES,
+    Kept,
+    Row,
+    Windows,
+    at,
+    from_spool,
+    reading,
+    readings,
+    table,
+    window_rows,
+)
+
+from penstock import Engine, Pipeline, Spool, sinks
+from penstock.spark import held
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+pytestmark = pytest.mark.spark
+WINDOWS = Windows(4, late=1.0)
+ROWS = readings(240, seconds=48, disorder=1.0)
+PARTS = [ROWS[start : start + 20] for start in range(0, len(ROWS), 20)]
+
+
+def counted(source: Spool, kept: Kept, parallelism: int = 1) -> Pipeline:
+    pipeline = Pipeline("p")
+    pipeline.source("readings", from_spool(source)).window(
+        "w",
+        on="ts",
+        size=float(WINDOWS.size),
+        late=WINDOWS.late,
+        by="sensor",
+        aggregate=AGGREGATES,
+        parallelism=parallelism,
+    ).sink("out", kept.sink)
+    return pipeline
+
+
+def with_state(source: Spool, kept: Kept, operator: Callable[[DataFrame], DataFrame]) -> Pipeline:
+    pipeline = Pipeline("p")
+    rows = pipeline.source("readings", from_spool(source)).operator("it", operator, stateful=True)
+    rows.sink("out", kept.sink)
+    return pipeline
+
+
+def in_turns(engine: Engine, source: Spool, parts: Sequence[Sequence[Row]]) -> None:
+    """Each part in turns of its own."""
+    for part in parts:
+        source.append(table(part))
+        engine.drain(60)
+
+
+def queries(spark: SparkSession) -> int:
+    return len(spark.streams.active)
+
+
+def test_no_query_is_left_after_the_first_turns_and_windows_are_those_of_a_plain_computation(
+    spark: SparkSession, engine: EngineFactory, spool: SpoolFactory
+) -> None:
+    source, kept, runs = spool(), Kept(), engine()
+    before = queries(spark)
+    runs.submit(counted(source, kept))
+    in_turns(runs, source, PARTS[:1])
+    assert queries(spark) == before + 1
+    in_turns(runs, source, PARTS[1:])
+    assert queries(spark) == before
+    assert window_rows(kept.rows) == WINDOWS.expected(ROWS)
+
+
+def test_a_turn_on_one_slot_runs_without_a_job(
+    spark: SparkSession, engine: EngineFactory, spool: SpoolFactory
+) -> None:
+    source, kept, runs = spool(), Kept(), engine()
+    runs.submit(counted(source, kept))
+    in_turns(runs, source, PARTS[:3])
+    before = jobs_so_far(spark)
+    in_turns(runs, source, PARTS[3:])
+    assert jobs_so_far(spark) == before
+    assert window_rows(kept.rows) == WINDOWS.expected(ROWS)
+
+
+def test_several_slots_share_the_rows_of_a_planned_turn(
+    spark: SparkSession, engine: EngineFactory, spool: SpoolFactory
+) -> None:
+    source, kept, runs = spool(), Kept(), engine()
+    before = queries(spark)
+    runs.submit(counted(source, kept, parallelism=2))
+    in_turns(runs, source, PARTS)
+    assert queries(spark) == before
+    assert window_rows(kept.rows) == WINDOWS.expected(ROWS)
+
+
+@pytest.mark.parametrize(
+    "order", [(True, False, True), (False, True, False)], ids=["planned-first", "spark-first"]
+)
+def test_a_checkpoint_is_one_for_sparks_query_and_for_planned_turns(
+    monkeypatch: pytest.MonkeyPatch, engine: EngineFactory, spool: SpoolFactory, order: Sequence[bool]
+) -> None:
+    source, kept = spool(), Kept()
+    for number, planned in enumerate(order):
+        monkeypatch.setattr(held, "PLANNED_ONCE", planned)
+        runs = engine()
+        runs.submit(counted(source, kept))
+        in_turns(runs, source, PARTS[4 * number : 4 * number + 4])
+        runs.stop()
+    assert window_rows(kept.rows) == WINDOWS.expected(ROWS)
+
+
+def test_old_logs_and_state_of_planned_turns_are_removed(
+    engine: EngineFactory, spool: SpoolFactory, state: Path
+) -> None:
+    source, kept, runs = spool(), Kept(), engine(state)
+    runs.submit(counted(source, kept))
+    in_turns(runs, source, [[row] for row in ROWS[:45]])
+    [offsets] = state.rglob("checkpoint/offsets")
+    numbers = sorted(int(file.name) for file in offsets.iterdir() if file.name.isdigit())
+    assert numbers[-1] >= 44
+    # Ten are kept, and they are looked at after every tenth.
+    assert len(numbers) <= 21
+    assert {file.name for file in (offsets.parent / "commits").iterdir()} >= {str(numbers[-1])}
+
+
+def test_a_plan_that_takes_in_the_present_time_is_made_at_every_turn(
+    spark: SparkSession, engine: EngineFactory, spool: SpoolFactory
+) -> None:
+    from pyspark.sql import functions as F
+
+    source, kept, runs = spool(), Kept(), engine()
+    before = queries(spark)
+    runs.submit(
+        with_state(
+            source, kept, lambda rows: rows.dropDuplicates(["id"]).withColumn("now", F.current_timestamp())
+        )
+    )
+    in_turns(runs, source, PARTS[:4])
+    assert queries(spark) == before + 1
+    moments = [{row["now"] for row in turn} for turn in kept.turns if turn]
+    assert all(len(each) == 1 for each in moments)
+    assert len(set.union(*moments)) == len(moments)
+
+
+def test_a_join_with_a_table_is_planned_at_every_turn(
+    spark: SparkSession, engine: EngineFactory, spool: SpoolFactory
+) -> None:
+    source, kept, runs = spool(), Kept(), engine()
+    names = spark.createDataFrame([("a", "Ada"), ("b", "Bo"), ("c", "Cy")], "sensor STRING, full STRING")
+    before = queries(spark)
+    runs.submit(with_state(source, kept, lambda rows: rows.dropDuplicates(["id"]).join(names, "sensor")))
+    in_turns(runs, source, PARTS[:4])
+    assert queries(spark) == before + 1
+    assert sorted(row["id"] for row in kept.rows) == list(range(80))
+
+
+def test_session_windows_go_on_over_one_plan(
+    spark: SparkSession, engine: EngineFactory, spool: SpoolFactory
+) -> None:
+    from pyspark.sql import functions as F
+
+    def sessions(rows: DataFrame) -> DataFrame:
+        found = rows.withWatermark("ts", "0 seconds").groupBy(F.session_window("ts", "3 seconds"), "sensor")
+        return found.agg(F.count("*").alias("n")).select("sensor", "session_window.start", "n")
+
+    source, kept, runs = spool(), Kept(), engine()
+    runs.submit(with_state(source, kept, sessions))
+    moments = [0.0, 1.0, 2.5, 10.0, 11.0, 30.0, 31.0, 50.0, 70.0]
+    in_turns(runs, source, [[reading(number, moment)] for number, moment in enumerate(moments)])
+    assert queries(spark) == 0
+    assert sorted((row["start"], row["n"]) for row in kept.rows) == [
+        (at(0), 3),
+        (at(10), 2),
+        (at(30), 2),
+        (at(50), 1),
+    ]
+
+
+def test_a_planned_turn_that_fails_stops_its_pipeline_and_loses_nothing(
+    engine: EngineFactory, spool: SpoolFactory
+) -> None:
+    failing = [True]
+    source, kept = spool(), Kept()
+
+    def refuse_once(rows: object, batch: int) -> None:
+        if batch == 3 and failing.pop():
+            raise OSError("the disk is full")
+        kept(rows, batch)  # type: ignore[arg-type]
+
+    def made() -> Pipeline:
+        pipeline = Pipeline("p")
+        rows = pipeline.source("readings", from_spool(source))
+        rows.operator("it", lambda frame: frame.dropDuplicates(["id"]), stateful=True).sink(
+            "out", sinks.Callback(refuse_once)
+        )
+        return pipeline
+
+    runs = engine()
+    runs.submit(made())
+    in_turns(runs, source, PARTS[:3])
+    source.append(table(PARTS[3]))
+    eventually(lambda: runs.pipelines["p"] == "failed")
+    runs.stop()
+    again = engine()
+    again.submit(made())
+    in_turns(again, source, PARTS[4:6])
+    assert sorted(row["id"] for row in kept.rows) == list(range(120))
