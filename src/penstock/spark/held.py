@@ -37,7 +37,7 @@ WITHOUT_A_JOB = True
 PLANNED_ONCE = True
 """Whether turns go on over the plan of an earlier one; a bench of what planning costs says no."""
 PLANNING_TRIES = 3
-"""Turns by which the plan of a stage is one for any rows, or never: one of its queues may be empty at first."""
+"""By then the plan of a stage is one for any rows, or never is: a queue of it may be empty at first."""
 Late = Callable[[Slices, float], "DataFrame"]
 """The rows of a grant that come too late, given the watermark, as dead letters."""
 

@@ -86,7 +86,7 @@ class HeldQuery:
         self.gate.release()
 
     def planned_batches(self) -> Any:
-        """What runs the next batches over the plan of the last; None where each must be planned. While held."""
+        """What runs the next batches over the plan of the last; None if each must be planned. While held."""
         java = jvm(self.session).penstock.PlannedBatches
         return java.after(self._execution, analysed_plan(self._frame))
 
