@@ -1,16 +1,19 @@
-"""One hop: a segment appended to a spool, through a stage without state, published in the next spool."""
+"""One hop: a segment appended to a spool, through a stage, published in the next spool."""
 
 from __future__ import annotations
 
 import argparse
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from penstock.bench.workers import serve
 from penstock.errors import PenstockError
+from penstock.operators.scan import Recurrence, scan
+from penstock.pipeline import Stream
+from penstock.spark import held
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -71,18 +74,41 @@ class Hops:
         return times
 
 
-def start(folder: Path) -> Hops:
-    """A pipeline of one stage, a filter and a projection, between two spools."""
+def _without_state(rows: Stream) -> Stream:
+    kept = rows.operator("keep", lambda frame: frame.filter("id % 2 = 0"))
+    return kept.operator("twice", lambda frame: frame.selectExpr("id", "v * 2 AS w", "name"))
+
+
+def _with_state(rows: Stream) -> Stream:
+    """The running sum of each name."""
+    sums = Recurrence(
+        {"total": 0.0}, lambda kept, row: {"total": kept.total + row.v}, lambda kept, row: {"w": kept.total}
+    )
+    return rows.operator("sum", lambda frame: scan(frame, sums, by="name", order="id"), stateful=True)
+
+
+KINDS: Mapping[str, tuple[Callable[[Stream], Stream], bool]] = {
+    "direct": (_without_state, True),
+    "planned": (_with_state, True),
+    "held": (_with_state, False),
+}
+"""What a stage does, and whether one with state goes on over the plan of its first batch."""
+
+
+def start(folder: Path) -> dict[str, Hops]:
+    """A pipeline of one stage between two spools, of each kind."""
     from penstock import Engine, Pipeline, Spool, sinks, sources
 
-    source, result = Spool(folder / "hop-in"), Spool(folder / "hop-out")
-    pipeline = Pipeline("hop")
-    rows = pipeline.source("rows", sources.FromSpool(source, SCHEMA))
-    kept = rows.operator("keep", lambda frame: frame.filter("id % 2 = 0"))
-    twice = kept.operator("twice", lambda frame: frame.selectExpr("id", "v * 2 AS w", "name"))
-    twice.sink("result", sinks.ToSpool(result), latency="1s")
-    Engine(state=folder / "hop-state", slots=SLOTS).submit(pipeline)
-    return Hops(source, result)
+    engine, made = Engine(state=folder / "hop-state", slots=SLOTS, policy="fifo"), {}
+    for kind, (stage, planned) in KINDS.items():
+        source, result = Spool(folder / f"{kind}-in"), Spool(folder / f"{kind}-out")
+        pipeline = Pipeline(kind)
+        rows = stage(pipeline.source("rows", sources.FromSpool(source, SCHEMA)))
+        rows.sink("result", sinks.ToSpool(result), latency="1s")
+        held.PLANNED_ONCE = planned
+        engine.submit(pipeline)
+        made[kind] = Hops(source, result)
+    return made
 
 
 def main() -> None:
@@ -91,7 +117,7 @@ def main() -> None:
     hops = start(parser.parse_args().folder)
 
     def answer(asked: Mapping[str, Any]) -> list[float]:
-        return hops.run(asked["hops"])
+        return hops[asked["kind"]].run(asked["hops"])
 
     serve("ready", answer)
 

@@ -9,9 +9,11 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from penstock.bench.decisions import STAGES, by_policy
+from penstock.bench.hop import KINDS
 from penstock.bench.lanes import ADVANCE_MILLIS, QUERIES, WINDOW
 from penstock.bench.result import BenchResult, BenchSettings, Plot, Table, at_least, at_most
 from penstock.bench.stats import Rounds, Summary, alternating, quantile, single, summary
@@ -166,11 +168,21 @@ def _hop(result: BenchResult, folder: Path, length: Length, settings: BenchSetti
     settings.say(f"hop: {length.warm_hops} to warm up, {length.hops} measured")
     with Worker("penstock.bench.hop", folder) as worker:
         worker.ready()
-        warming: list[float] = worker.ask(hops=length.warm_hops)
-        times: list[float] = worker.ask(hops=length.hops)
-    result.put("hop_ms", _scaled(summary(times), 1e3), at_most(50))
-    result.setup["hop"] = "append of 1,000 rows, filter and projection, to the publication of the result"
-    result.plots.append(Plot("hop", partial(_draw_hops, warming, times)))
+        warming = {kind: worker.ask(kind=kind, hops=length.warm_hops) for kind in KINDS}
+        a_round = max(length.hops // length.rounds, 1)
+        rounds = [{kind: worker.ask(kind=kind, hops=a_round) for kind in KINDS} for _ in range(length.rounds)]
+    times = {kind: [each for one in rounds for each in one[kind]] for kind in KINDS}
+    result.put("hop_ms", _scaled(summary(times["direct"]), 1e3), at_most(50))
+    result.put("hop_stateful_ms", _scaled(summary(times["planned"]), 1e3))
+    result.put("hop_held_ms", _scaled(summary(times["held"]), 1e3))
+    ratios = [median(one["held"]) / median(one["planned"]) for one in rounds]
+    result.put("hop_planned_ratio", summary(ratios))
+    result.setup["hop"] = {
+        "direct": "append of 1,000 rows, filter and projection, to the publication of the result",
+        "stateful": "the same with a running sum by key instead, over one plan",
+        "held": "the same, in a query of Spark's that is held between its batches",
+    }
+    result.plots.append(Plot("hop", partial(_draw_hops, warming["direct"], times["direct"])))
 
 
 def _idle(result: BenchResult, folder: Path, length: Length, settings: BenchSettings) -> None:

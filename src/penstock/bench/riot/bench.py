@@ -150,7 +150,7 @@ def described(settings: BenchSettings) -> dict[str, object]:
         "rival": "one always-on streaming query for each operator on plain Spark: 2 task slots, FAIR pools, "
         "tuned checkpoints, one shuffle partition, the same operators, Parquet segments between them. What "
         "differs beside the scheduling: it plans each batch and runs it as a job, where Penstock plans "
-        "stateless stages once, and runs small turns of them and turns of one task with state without a job",
+        "stages once, and runs small turns without state and turns of one task with state without a job",
         "latency": "from a row's arrival at the source until the broker has acknowledged its messages",
         "held": "mean latency under 1 s, rows late in the step wait no longer than early ones, and at least "
         "60% of the rows due are published",

@@ -43,7 +43,7 @@ class Worker:
         self._asked = asked
         if asked.as_jobs:
             granted_frames.ROWS_WITHOUT_A_JOB = -1
-            held.WITHOUT_A_JOB = False
+            held.WITHOUT_A_JOB = held.PLANNED_ONCE = False
         self._topology = topology(asked.topology)
         self._meter = SinkMeter(_publisher(asked).publish)
         self._side = self._start(asked)
