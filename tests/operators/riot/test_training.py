@@ -10,9 +10,11 @@ from tests.operators.riot import reference
 from tests.operators.riot.inputs import ARRIVED, readings
 
 from penstock.operators import riot
+from penstock.operators.riot.training import FEATURES
+from penstock.operators.riot.training_rows import CLASSES
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import Column, DataFrame, SparkSession
 
 pytestmark = pytest.mark.spark
 TABLE = [readings(random.Random(number)) for number in range(120)]
@@ -81,6 +83,88 @@ def test_a_tree_finds_the_rule_that_the_classes_follow(spark: SparkSession) -> N
     [answer] = payloads(riot.tree_training()(asked))
     assert {decided(answer["model"], row.asDict()) == row["class"] for row in rows} == {True}
     assert (answer["rows"], answer["requests"]) == (200, 1)
+
+
+def numbers(count: int, seed: int) -> list[list[float]]:
+    """Rows with zeros, values that come often, and a column that never changes."""
+    chance = random.Random(seed)
+    return [
+        [
+            chance.choice([0.0, 0.0, 1.5, -2.0]),
+            chance.gauss(20.0, 9.0),
+            4.0,
+            float(chance.randrange(40)),
+            quality,
+        ]
+        for quality in (chance.uniform(0.0, 50.0) for _ in range(count))
+    ]
+
+
+def assembled(asked: DataFrame, label: Column) -> DataFrame:
+    """The rows of all requests as MLlib's estimators want them."""
+    from pyspark.ml.feature import VectorAssembler
+
+    rows = asked.selectExpr("inline(rows)").withColumn("label", label).coalesce(1)
+    return VectorAssembler(inputCols=list(FEATURES), outputCol="features").transform(rows)
+
+
+def tree_of(node: Any) -> dict[str, Any]:
+    if node.subtreeDepth() == 0:
+        return {"class": CLASSES[int(node.prediction())]}
+    split = node.split()
+    return {
+        "feature": FEATURES[split.featureIndex()],
+        "at_most": split.threshold(),
+        "yes": tree_of(node.leftChild()),
+        "no": tree_of(node.rightChild()),
+    }
+
+
+@pytest.mark.parametrize(
+    ("count", "depth", "bins"), [(1, 3, 32), (2, 3, 32), (100, 3, 32), (400, 5, 7), (10_500, 2, 32)]
+)
+def test_a_tree_is_the_one_that_the_estimator_of_mllib_grows(
+    spark: SparkSession, count: int, depth: int, bins: int
+) -> None:
+    from pyspark.ml.classification import DecisionTreeClassifier
+    from pyspark.sql import functions as F
+
+    ranges = [(first, min(first + 100, count)) for first in range(0, count, 100)]
+    read = riot.annotate_class()(riot.read_rows(numbers(count, seed=count))(requests(spark, *ranges)))
+    asked = spark.createDataFrame(read.collect(), read.schema)
+    answer, *_ = payloads(riot.tree_training(max_depth=depth, max_bins=bins)(asked))
+    said = {"ml_attr": {"type": "nominal", "vals": list(CLASSES)}}
+    place = F.array_position(F.array(*map(F.lit, CLASSES)), F.col("class")).cast("double") - 1.0
+    examples = assembled(asked, place.alias("label", metadata=said))
+    grown = DecisionTreeClassifier(maxDepth=depth, maxBins=bins, seed=1).fit(examples)
+    assert answer["model"] == tree_of(grown._call_java("rootNode"))
+    assert answer["rows"] == count
+
+
+@pytest.mark.parametrize(("count", "regularisation"), [(1, 0.0), (3, 0.0), (100, 0.0), (100, 0.3)])
+def test_a_regression_is_the_one_that_the_estimator_of_mllib_finds(
+    spark: SparkSession, count: int, regularisation: float
+) -> None:
+    from pyspark.ml.regression import LinearRegression
+    from pyspark.sql import functions as F
+
+    asked = riot.read_rows(numbers(count, seed=count))(requests(spark, (0, count)))
+    [answer] = payloads(riot.regression_training(regularisation=regularisation)(asked))
+    examples = assembled(asked, F.col("airquality_raw"))
+    found = LinearRegression(solver="normal", regParam=regularisation).fit(examples)
+    assert list(answer["model"]["coefficients"].values()) == pytest.approx(list(found.coefficients))
+    assert answer["model"]["intercept"] == pytest.approx(found.intercept)
+
+
+def test_rows_of_an_unknown_class_and_requests_without_rows_are_left_out(spark: SparkSession) -> None:
+    columns = "msgid BIGINT, arrived TIMESTAMP, rows ARRAY<STRUCT<class: STRING, size: INT>>"
+    some = [("small", 1), ("large", 5), None, ("odd", 9), ("large", 6), ("small", None)]
+    asked = spark.createDataFrame(
+        [(1, ARRIVED, some), (2, ARRIVED, None), (3, ARRIVED, [("small", 2)])], columns
+    )
+    answers = payloads(riot.tree_training(["size"], classes=["small", "large"])(asked))
+    grown = {"feature": "size", "at_most": 3.5, "yes": {"class": "small"}, "no": {"class": "large"}}
+    assert answers == [{"model": grown, "rows": 4, "requests": 3}] * 3
 
 
 def test_rows_with_a_null_are_left_out_and_without_any_row_the_model_is_null(spark: SparkSession) -> None:

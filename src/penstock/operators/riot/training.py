@@ -2,8 +2,8 @@
 
 Each is for `stream.each_turn(name, ..., schema=ANSWERS)`: a turn has the requests that waited for it, each
 with its array of rows. One model is fitted to the rows of all of them, and every request gets it. RIoTBench
-fits one for each request; a fit costs several Spark jobs, whose fixed cost the requests of a turn thus
-share, and a row that several of them hold counts that often.
+fits one for each request; a fit costs Spark jobs, whose fixed cost the requests of a turn thus share, and a
+row that several of them hold counts that often.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 from penstock.operators.riot.training_rows import CLASSES
 from penstock.operators.transform import Transform
+from penstock.spark.jvm import frame_of, jvm
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from pyspark.sql import DataFrame
 
 ANSWERS = "msgid BIGINT, arrived TIMESTAMP, payload STRING"
@@ -37,13 +37,9 @@ def regression_training(
     model is null.
     """
 
-    def fit(examples: DataFrame) -> dict[str, Any]:
-        from pyspark.ml.regression import LinearRegression
-
-        trainer = LinearRegression(labelCol=label, solver="normal", regParam=regularisation)
-        model = trainer.fit(_vectors(examples, features, label))
-        coefficients = dict(zip(features, map(float, model.coefficients.toArray()), strict=True))
-        return {"coefficients": coefficients, "intercept": float(model.intercept)}
+    def fit(turn: Any) -> dict[str, Any]:
+        *coefficients, intercept = json.loads(turn.regression(float(regularisation)))
+        return {"coefficients": dict(zip(features, coefficients, strict=True)), "intercept": intercept}
 
     return _answering(fit, rows, (*features, label))
 
@@ -63,76 +59,34 @@ def tree_training(
     Rows with a null, or of a class that is not in `classes`, are left out; with none left, the model is null.
     """
 
-    def fit(examples: DataFrame) -> dict[str, Any]:
-        from pyspark.ml.classification import DecisionTreeClassifier
-        from pyspark.sql import functions as F
+    def fit(turn: Any) -> dict[str, Any]:
+        return _named(json.loads(turn.tree(max_depth, max_bins, len(classes))), features, classes)
 
-        # The number of classes is said here, or Spark would run a job to find it.
-        said = {"ml_attr": {"type": "nominal", "name": label, "vals": list(classes)}}
-        number = F.array_position(F.array(*map(F.lit, classes)), F.col(label)).cast("double") - 1.0
-        numbered = examples.withColumn(label, number.alias(label, metadata=said))
-        trainer = DecisionTreeClassifier(labelCol=label, maxDepth=max_depth, maxBins=max_bins, seed=1)
-        model = trainer.fit(_vectors(numbered, features, label))
-        return _tree(model._call_java("rootNode"), features, classes)
-
-    return _answering(fit, rows, (*features, label), allowed={label: classes})
+    return _answering(fit, rows, (*features, label), classes)
 
 
 def _answering(
-    fit: Callable[[DataFrame], dict[str, Any]],
-    rows: str,
-    names: Sequence[str],
-    allowed: dict[str, Sequence[str]] | None = None,
+    fit: Callable[[Any], dict[str, Any]], rows: str, names: Sequence[str], classes: Sequence[str] = ()
 ) -> Transform:
+    """`fit` gets a TrainingTurn of the JVM."""
+
     def train(requests: DataFrame) -> DataFrame:
-        # The turn's one pass over its plan: what the fit's jobs read again and again is a local table.
-        waiting = requests.select("msgid", "arrived", rows).toArrow()
-        examples = _examples(waiting[rows], names, allowed or {})
         session = requests.sparkSession
-        model = None
-        if examples.num_rows:
-            # In one part: the work of a fit is small beside the cost of its tasks.
-            model = fit(session.createDataFrame(examples).coalesce(1))
-        said = {"model": model, "rows": examples.num_rows, "requests": waiting.num_rows}
-        return session.createDataFrame(_answers(waiting, json.dumps(said)))
+        turn = jvm(session).penstock.TrainingTurn(requests._jdf, rows, list(names), list(classes))
+        examples = turn.rows()
+        said = {"model": fit(turn) if examples else None, "rows": examples, "requests": turn.requests()}
+        return frame_of(turn.answers(json.dumps(said)), session)
 
     return train
 
 
-def _examples(arrays: pa.ChunkedArray, names: Sequence[str], allowed: dict[str, Sequence[str]]) -> pa.Table:
-    """The rows of all arrays that have no null in the columns named."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    flat = arrays.combine_chunks().flatten()
-    table = pa.table({name: pc.struct_field(flat, name) for name in names}).drop_null()
-    for name, values in allowed.items():
-        table = table.filter(pc.is_in(table[name], pa.array(list(values))))
-    return table
-
-
-def _answers(waiting: pa.Table, payload: str) -> pa.Table:
-    import pyarrow as pa
-
-    said = pa.array([payload] * waiting.num_rows, pa.string())
-    return waiting.select(["msgid", "arrived"]).append_column("payload", said)
-
-
-def _vectors(examples: DataFrame, features: Sequence[str], label: str) -> DataFrame:
-    from pyspark.ml.feature import VectorAssembler
-
-    assembler = VectorAssembler(inputCols=list(features), outputCol="features", handleInvalid="keep")
-    return assembler.transform(examples).select("features", label)
-
-
-def _tree(node: Any, features: Sequence[str], classes: Sequence[str]) -> dict[str, Any]:
-    """A tree of the JVM as nested dictionaries."""
-    if node.subtreeDepth() == 0:
-        return {"class": classes[int(node.prediction())]}
-    split = node.split()
+def _named(node: dict[str, Any], features: Sequence[str], classes: Sequence[str]) -> dict[str, Any]:
+    """A tree with the names of its features and classes instead of their numbers."""
+    if "class" in node:
+        return {"class": classes[node["class"]]}
     return {
-        "feature": features[split.featureIndex()],
-        "at_most": split.threshold(),
-        "yes": _tree(node.leftChild(), features, classes),
-        "no": _tree(node.rightChild(), features, classes),
+        "feature": features[node["feature"]],
+        "at_most": node["at_most"],
+        "yes": _named(node["yes"], features, classes),
+        "no": _named(node["no"], features, classes),
     }
