@@ -195,9 +195,10 @@ class HeldStage(StageBase):
 
     def _on_planned(self, planned: PlannedBatch, batch: int) -> None:
         """Runs a batch that Spark's query has no part in."""
-        self._run(Rows(planned.frame, lambda: self._table.written(planned.write, self._runs_here)), batch)
+        rows = Rows(planned.frame, lambda: self._table.written(planned.write, self._runs_here))
+        self._run(rows, batch, planned.commit)
 
-    def _run(self, rows: Rows, batch: int) -> bool:
+    def _run(self, rows: Rows, batch: int, commit: Callable[[], None] = lambda: None) -> bool:
         served = self._grants.take_served()
         set_pool(self.place)
         if batch <= self.journal.entry.batch:
@@ -214,6 +215,8 @@ class HeldStage(StageBase):
         written = self._after(result, written, batch, served)
         self._commit(batch, served, written)
         visible_at = self.reveal(written, took, batch)
+        # Before the next turn is granted, which may move the watermark.
+        commit()
         self.inputs.tell()
         with self._lock:
             grant, done = self._grant, not self._ledger.outstanding

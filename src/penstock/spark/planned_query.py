@@ -29,6 +29,10 @@ class PlannedBatch:
     def frame(self) -> DataFrame:
         return frame_of(self._batches.frame(), self._query.session)
 
+    def commit(self) -> None:
+        """Once its result is kept: a query would go on with the next batch."""
+        self._batches.commit()
+
 
 class PlannedQuery:
     """Goes on where a held query has stopped: no thread waits, and a batch runs in the one that asks for it.
@@ -38,7 +42,7 @@ class PlannedQuery:
     """
 
     def __init__(self, query: HeldQuery, batches: Any, callback: Callable[[PlannedBatch, int], None]):
-        """`query` is at rest, and what it has granted is served."""
+        """`query` is at rest, and what was granted to it is served. `callback` runs a batch and commits it."""
         self._query, self._batches, self._callback = query, batches, callback
         self._turns = threading.Lock()
         self._stopped = False
@@ -49,7 +53,7 @@ class PlannedQuery:
     error = None
 
     def go(self) -> None:
-        """Runs the next batch, of all that is granted, and commits it."""
+        """Runs the next batch, of all that is granted."""
         with self._turns:
             if not self._stopped:
                 self._run()
@@ -57,7 +61,6 @@ class PlannedQuery:
     def _run(self) -> None:
         batch = int(self._batches.begin())
         self._callback(PlannedBatch(self._batches, self._query), batch)
-        self._batches.commit()
 
     def after_batch(self) -> AfterBatch:
         """What the last batch read, and whether windows wait for one without rows."""
