@@ -20,7 +20,7 @@ from penstock.spark.ends import Written
 from penstock.spark.grant_books import GrantBooks
 from penstock.spark.grant_ledger import GrantLedger
 from penstock.spark.inputs import QueueInputs, Slices
-from penstock.spark.planned_query import PlannedBatch, PlannedQuery
+from penstock.spark.planned_query import PlannedBatch, PlannedQuery, planned_once
 from penstock.spark.query import HeldQuery, QuerySettings
 from penstock.spark.results import Dating, Result, Rows
 from penstock.spark.stage_base import Destination, Place, StageBase, set_pool
@@ -149,10 +149,7 @@ class HeldStage(StageBase):
         if self._ledger.outstanding or self._flush_due or self._adrift:
             return
         self._planning_tries -= 1
-        batches = query.planned_batches()
-        if batches is not None:
-            query.stop()
-            self._query = PlannedQuery(query, batches, self._on_planned)
+        self._query = planned_once(query, self._on_planned) or query
 
     def _cut(self, grant: Grant) -> None:
         """The rows of the turn."""

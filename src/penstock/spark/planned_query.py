@@ -42,7 +42,7 @@ class PlannedQuery:
     """
 
     def __init__(self, query: HeldQuery, batches: Any, callback: Callable[[PlannedBatch, int], None]):
-        """`query` is at rest, and what was granted to it is served. `callback` runs a batch and commits it."""
+        """`query` has stopped, all that was granted served. `callback` runs a batch and commits it."""
         self._query, self._batches, self._callback = query, batches, callback
         self._turns = threading.Lock()
         self._stopped = False
@@ -85,3 +85,12 @@ class PlannedQuery:
                     self._run()
             self._stopped = True
             self._batches.stop()
+
+
+def planned_once(query: HeldQuery, callback: Callable[[PlannedBatch, int], None]) -> PlannedQuery | None:
+    """Ends a query that is held, and goes on with its batches; None where Spark must plan each by itself."""
+    batches = query.planned_batches()
+    if batches is None:
+        return None
+    query.stop()
+    return PlannedQuery(query, batches, callback)

@@ -88,4 +88,4 @@ CASES = (
 """By the models the best places are better than any others by 8% or more here, whatever turns themselves
 cost (50 to 140 ms), so that half a minute of measuring tells them."""
 BURSTY = tuple(Case("vld", rate, 7, "uniform", scv=2.0, work=0.5) for rate in (5.0, 6.0))
-"""With half the work: a turn takes as long as its slowest row, so that seven slots did not keep up with all of it."""
+"""With half the work: a turn takes as long as its slowest row, and seven slots could not do all of it."""
