@@ -46,7 +46,7 @@ SLOTS = (1, 2, 4, 8)
 RESERVES = (0.05, 0.1, 0.4)
 MOST_ROWS = (50, 500, 5000)
 LEAST_RATE = 1.0
-RESOURCES_HEAT, HEAT_SHARE = 600.0, 0.5
+RESOURCES_HEAT, HEAT_SHARE = 300.0, 0.5
 """Seconds at a share of the first rate, before the first of them is measured: the JVM goes on compiling."""
 NEAR = 2
 """Steps back from a rate that is not far off."""
