@@ -27,6 +27,7 @@ from penstock import Pipeline, Spool, sinks
 from penstock.queues.cursor import Consumer
 from penstock.queues.journal import Journal
 from penstock.spark.ends import FolderEnd, QueueEnd
+from penstock.spark.planned_query import PlannedBatch
 
 pytestmark = pytest.mark.spark
 
@@ -116,13 +117,22 @@ class Crashed:
             check(self.world, out, [row for segment in segments for row in segment])
 
 
-SEGMENTS = [ROWS[:40], ROWS[40:50], [LATE, *ROWS[50:]]]
-POINTS = [(Journal, "write"), (FolderEnd, "show"), (QueueEnd, "show"), (Consumer, "release")]
+SEGMENTS = [ROWS[:20], ROWS[20:40], ROWS[40:50], [LATE, *ROWS[50:]]]
+POINTS: list[tuple[type, str]] = [
+    (Journal, "write"),
+    (FolderEnd, "show"),
+    (QueueEnd, "show"),
+    (Consumer, "release"),
+]
+PLANNED: list[tuple[type, str]] = [(PlannedBatch, "write"), (PlannedBatch, "commit")]
 
 
 @pytest.mark.parametrize(
-    ("declare", "check", "segments"),
-    [(direct, check_direct, [ROWS[:40], ROWS[40:]]), (held, check_held, SEGMENTS)],
+    ("declare", "check", "segments", "points"),
+    [
+        (direct, check_direct, [ROWS[:40], ROWS[40:]], POINTS),
+        (held, check_held, SEGMENTS, [*POINTS, *PLANNED]),
+    ],
     ids=["direct", "held"],
 )
 def test_no_row_is_lost_or_doubled_whenever_the_driver_is_killed(
@@ -132,15 +142,16 @@ def test_no_row_is_lost_or_doubled_whenever_the_driver_is_killed(
     declare: Callable[..., Pipeline],
     check: Callable[..., None],
     segments: list[list[Row]],
+    points: list[tuple[type, str]],
 ) -> None:
     crashed = Crashed(engine, tmp_path, declare)
     with monkeypatch.context() as patch:
-        for owner, method in POINTS:
+        for owner, method in points:
             crashed.wreckage.around(patch, owner, method)
         crashed.run(segments)
     moments = crashed.wreckage.moments
     assert {moment.split(" ", 1)[1] for moment in moments} == {
-        f"{owner.__name__}.{method}" for owner, method in POINTS
+        f"{owner.__name__}.{method}" for owner, method in points
     }
     for number in chosen(moments):
         try:

@@ -23,7 +23,7 @@ from penstock.spark.inputs import QueueInputs, Slices
 from penstock.spark.planned_query import PlannedBatch, PlannedQuery, planned_once
 from penstock.spark.query import HeldQuery, QuerySettings
 from penstock.spark.results import Dating, Result, Rows
-from penstock.spark.stage_base import Destination, Place, StageBase, set_pool
+from penstock.spark.stage_base import Destination, Place, StageBase, own_pool, set_pool
 from penstock.spark.stage_line import EventTime
 from penstock.spark.turn_input import TurnInput
 
@@ -37,7 +37,7 @@ WITHOUT_A_JOB = True
 PLANNED_ONCE = True
 """Whether turns go on over the plan of an earlier one; a bench of what planning costs says no."""
 PLANNING_TRIES = 3
-"""By then the plan of a stage is one for any rows, or never is: a queue of it may be empty at first."""
+"""Turns with rows by which the plan of a stage is one for any rows, or never is."""
 Late = Callable[[Slices, float], "DataFrame"]
 """The rows of a grant that come too late, given the watermark, as dead letters."""
 
@@ -62,7 +62,7 @@ class HeldStage(StageBase):
 
     Spark commits a batch when the next is granted, so after a crash the last one runs again: its rows
     are kept until then, and its second output is discarded. Where the plan of a batch holds for any rows,
-    Spark's query ends after its first, and turns are batches over that plan.
+    Spark's query ends after one of its first, and turns are batches over that plan.
     """
 
     def __init__(self, place: Place, destination: Destination, journal: Journal, parts: HeldParts):
@@ -82,7 +82,7 @@ class HeldStage(StageBase):
         self._context: Mapping[str, Any] = {}
         self._late = parts.late
         self._frames_before = parts.frames_before
-        self._last_took = TurnInput()
+        self._last_took, self._last_served = TurnInput(), 0
         self._lock = self._ledger.lock
         # Of a change of slots and a stop, one comes after the other.
         self._life = threading.Lock()
@@ -127,9 +127,11 @@ class HeldStage(StageBase):
 
     def turn(self, grant: Grant) -> None:
         try:
+            with self._lock:
+                # From here on nobody else finds a flush that is due.
+                self._grant = grant
             self._plan_once()
             with self._lock:
-                self._grant = grant
                 if not self._ledger.outstanding and grant.rows > 0:
                     self._cut(grant)
                 self._flush_due = False
@@ -146,10 +148,12 @@ class HeldStage(StageBase):
         query = self._query
         if not isinstance(query, HeldQuery) or not self._planning_tries or not query.holds:
             return
-        if self._ledger.outstanding or self._flush_due or self._adrift:
+        if self._ledger.outstanding or self._flush_due or self._adrift or not self._last_served:
             return
         self._planning_tries -= 1
         self._query = planned_once(query, self._on_planned) or query
+        # It reads its state once more, for a run of its own.
+        self.loads_state = self.loads_state or self._query is not query
 
     def _cut(self, grant: Grant) -> None:
         """The rows of the turn."""
@@ -206,7 +210,7 @@ class HeldStage(StageBase):
         self._ledger.release()
         took = self._ledger.took if served else TurnInput()
         # Windows that a turn without rows brings out were completed by the turn before it.
-        self._last_took = took if served else self._last_took
+        self._last_took, self._last_served = took if served else self._last_took, served
         result = self.result(rows, self._dating(self._last_took), self._context)
         written = self.write(result, batch)
         written = self._after(result, written, batch, served)
@@ -315,7 +319,7 @@ class HeldStage(StageBase):
             while not self.place.dispatcher.wait_for_end(self):
                 log.info("stage %r is still in a turn: its slots change when that ends", self.name)
             began = self.now
-            with self._life:
+            with self._life, own_pool(self.place):
                 self._divide(slots)
         finally:
             self.changing = False
@@ -342,7 +346,7 @@ class HeldStage(StageBase):
             self.loads_state = True
 
     def stop(self) -> None:
-        with self._life:
+        with self._life, own_pool(self.place):
             self._stopped = True
             try:
                 # Spark flushes by itself once it is released, but would not after a restart.

@@ -27,7 +27,7 @@ class PlannedBatch:
         self._batches.write(file, here)
 
     def frame(self) -> DataFrame:
-        return frame_of(self._batches.frame(), self._query.session)
+        return frame_of(self._batches.frame(), self._query.batch_session)
 
     def commit(self) -> None:
         """Once its result is kept: a query would go on with the next batch."""
@@ -45,7 +45,8 @@ class PlannedQuery:
         """`query` has stopped, all that was granted served. `callback` runs a batch and commits it."""
         self._query, self._batches, self._callback = query, batches, callback
         self._turns = threading.Lock()
-        self._stopped = False
+        # From the begin of a batch until it is committed: nothing may come after one that was broken off.
+        self._broken = self._stopped = False
         self.suit, self.late_threshold = query.suit, query.late_threshold
         self.raise_watermark = query.raise_watermark
 
@@ -55,12 +56,14 @@ class PlannedQuery:
     def go(self) -> None:
         """Runs the next batch, of all that is granted."""
         with self._turns:
-            if not self._stopped:
+            if not self._stopped and not self._broken:
                 self._run()
 
     def _run(self) -> None:
+        self._broken = True
         batch = int(self._batches.begin())
         self._callback(PlannedBatch(self._batches, self._query), batch)
+        self._broken = False
 
     def after_batch(self) -> AfterBatch:
         """What the last batch read, and whether windows wait for one without rows."""
@@ -69,7 +72,7 @@ class PlannedQuery:
     @property
     def holds(self) -> bool:
         """Whether it rests between two batches."""
-        return not self._turns.locked() and not self._stopped
+        return not self._turns.locked() and not self._stopped and not self._broken
 
     def has_died(self, alive: frozenset[str]) -> bool:
         """Never: it is no query of Spark's any more."""
@@ -80,11 +83,13 @@ class PlannedQuery:
         with self._turns:
             if self._stopped:
                 return
-            for _ in range(MOST_FLUSHES):
-                if wants_more():
-                    self._run()
-            self._stopped = True
-            self._batches.stop()
+            try:
+                for _ in range(MOST_FLUSHES):
+                    if wants_more() and not self._broken:
+                        self._run()
+            finally:
+                self._stopped = True
+                self._batches.stop()
 
 
 def planned_once(query: HeldQuery, callback: Callable[[PlannedBatch, int], None]) -> PlannedQuery | None:
@@ -93,4 +98,7 @@ def planned_once(query: HeldQuery, callback: Callable[[PlannedBatch, int], None]
     if batches is None:
         return None
     query.stop()
+    if query.error is not None:
+        raise query.error
+    batches.goOn()
     return PlannedQuery(query, batches, callback)

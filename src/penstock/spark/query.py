@@ -19,7 +19,6 @@ from penstock.spark.jvm import analysed_plan, java_session, jvm
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-    from pyspark.sql.conf import RuntimeConfig
     from pyspark.sql.streaming.query import StreamingQuery
 
 CODE = "spark.sql.codegen.factoryMode"
@@ -68,7 +67,7 @@ class HeldQuery:
         self._run_id: str | None = None
         self._last_batch = -1
         self._code = INTERPRETED
-        self._conf: RuntimeConfig | None = None
+        self._batch_session: SparkSession | None = None
         self._watermark_millis = 0
         # The first batch may come before `start` has returned the query it belongs to.
         self._known = threading.Event()
@@ -78,8 +77,9 @@ class HeldQuery:
         return self._query is not None
 
     @property
-    def session(self) -> SparkSession:
-        return self._frame.sparkSession
+    def batch_session(self) -> SparkSession:
+        """The query's own, a clone of the one that it was started from."""
+        return self._batch_session or self._frame.sparkSession
 
     def go(self) -> None:
         """Lets the next batch come, in the query's own thread."""
@@ -87,7 +87,7 @@ class HeldQuery:
 
     def planned_batches(self) -> Any:
         """What runs the next batches over the plan of the last; None if each must be planned. While held."""
-        java = jvm(self.session).penstock.PlannedBatches
+        java = jvm(self._frame.sparkSession).penstock.PlannedBatches
         return java.after(self._execution, analysed_plan(self._frame))
 
     def start(self, *, ran_before: bool) -> None:
@@ -124,16 +124,15 @@ class HeldQuery:
     def _on_batch(self, frame: DataFrame, batch: int) -> None:
         self._known.wait()
         self._last_batch = batch
-        # The batch's session is the query's own.
-        self._conf = self._conf or frame.sparkSession.conf
+        self._batch_session = self._batch_session or frame.sparkSession
         if self._callback(frame, batch):
             self.gate.hold()
 
     def suit(self, rows: int) -> None:
         """Lets the next batches, of about so many rows, run with the code that is cheaper. While held."""
         code = GENERATED if rows * self._settings.copies > ROWS_WORTH_COMPILING else INTERPRETED
-        if code != self._code and self._conf is not None:
-            self._conf.set(CODE, code)
+        if code != self._code and self._batch_session is not None:
+            self._batch_session.conf.set(CODE, code)
         self._code = code
 
     @property

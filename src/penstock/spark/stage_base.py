@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 log = logging.getLogger("penstock")
+
+POOL = "spark.scheduler.pool"
 
 
 @dataclass(frozen=True)
@@ -267,4 +269,14 @@ class StageBase:
 
 def set_pool(place: Place) -> None:
     """Spark's own pool for the stage's jobs. Set at each turn: the setting sticks to the thread."""
-    place.java_context.setLocalProperty("spark.scheduler.pool", place.name)
+    place.java_context.setLocalProperty(POOL, place.name)
+
+
+@contextlib.contextmanager
+def own_pool(place: Place) -> Iterator[None]:
+    """Gives this thread, which is not one of ours, its pool back at the end."""
+    before = place.java_context.getLocalProperty(POOL)
+    try:
+        yield
+    finally:
+        place.java_context.setLocalProperty(POOL, before)

@@ -13,10 +13,12 @@ import org.apache.spark.sql.execution.FileSourceScanExec;
 import org.apache.spark.sql.execution.SQLExecution$;
 import org.apache.spark.sql.execution.SparkPlan;
 import org.apache.spark.sql.execution.datasources.FileIndex;
+import org.apache.spark.sql.execution.metric.SQLMetric;
 import org.apache.spark.sql.execution.streaming.checkpointing.CommitMetadata$;
 import org.apache.spark.sql.execution.streaming.checkpointing.OffsetSeq$;
 import org.apache.spark.sql.execution.streaming.checkpointing.OffsetSeqMetadata;
 import org.apache.spark.sql.execution.streaming.checkpointing.OffsetSeqMetadata$;
+import org.apache.spark.sql.execution.streaming.operators.stateful.StateStoreWriter;
 import org.apache.spark.sql.execution.streaming.runtime.IncrementalExecution;
 import org.apache.spark.sql.execution.streaming.runtime.IncrementalExecution$;
 import org.apache.spark.sql.execution.streaming.runtime.LongOffset$;
@@ -24,6 +26,7 @@ import org.apache.spark.sql.execution.streaming.runtime.MicroBatchExecution;
 import org.apache.spark.sql.execution.streaming.runtime.WatermarkPropagator;
 import org.apache.spark.sql.execution.streaming.runtime.WatermarkPropagator$;
 import org.apache.spark.sql.execution.streaming.runtime.WatermarkTracker;
+import org.apache.spark.sql.internal.SQLConf;
 import scala.Option;
 import scala.collection.Iterator;
 import scala.collection.immutable.Nil$;
@@ -53,9 +56,8 @@ public class PlannedBatches {
 
   private PlannedBatches(MicroBatchExecution query, List scans, long grant) {
     this.query = query;
-    this.last = query.lastExecution();
-    this.session = last.sparkSession();
-    this.plan = last.sparkPlan();
+    this.session = query.lastExecution().sparkSession();
+    this.plan = query.lastExecution().sparkPlan();
     this.scans = scans;
     this.grant = grant;
     // The query's own has a watermark for the next batch as soon as it has looked whether there is one.
@@ -65,8 +67,10 @@ public class PlannedBatches {
   /** What runs the batches after the query's last one; null where Spark must plan each by itself. While held. */
   public static PlannedBatches after(MicroBatchExecution query, LogicalPlan analyzed) {
     IncrementalExecution last = query.lastExecution();
+    SQLConf settings = last.sparkSession().sessionState().conf();
+    // Other forms of its logs would have to tell more than is known here.
     if (!PlannedTurn.isTimeless(analyzed) || !(last.offsetSeqMetadata() instanceof OffsetSeqMetadata)
-        || !last.currentStateStoreCkptId().isEmpty()) {
+        || settings.stateStoreCheckpointFormatVersion() != 1 || settings.enableStreamingSinkEvolution()) {
       return null;
     }
     List scans = new ArrayList();
@@ -94,6 +98,15 @@ public class PlannedBatches {
       }
     }
     return true;
+  }
+
+  /** The query has stopped: batches go on after the last that it has committed. */
+  public void goOn() {
+    last = query.lastExecution();
+    if (query.commitLog().get(last.currentBatchId()).isEmpty()) {
+      throw new IllegalStateException(
+          "query " + query.name() + " must have committed batch " + last.currentBatchId() + ", but has not");
+    }
   }
 
   /** Begins the next batch, of all that was granted since the last; its number. */
@@ -134,19 +147,45 @@ public class PlannedBatches {
 
   /** The rows of the batch as a frame: whoever reads them runs it, once. */
   public Dataset frame() {
-    return session.internalCreateDataFrame(last.toRdd(), last.analyzed().schema(), false);
+    Option before = SparkSession.getActiveSession();
+    SparkSession.setActiveSession(session);
+    try {
+      return session.internalCreateDataFrame(last.toRdd(), last.analyzed().schema(), false);
+    } finally {
+      PlannedTurn.restore(before);
+    }
   }
 
   /** What the batch was is kept: Spark would go on with the next one. */
   public void commit() {
     long batch = last.currentBatchId();
-    query.commitLog().add(batch, CommitMetadata$.MODULE$.apply(tracker().currentWatermark()));
+    if (!keptState(last.executedPlan())) {
+      throw new IllegalStateException("batch " + batch + " of query " + query.name()
+          + " must be read to its end by one action, which keeps its state, but was not");
+    }
+    if (!query.commitLog().add(batch, CommitMetadata$.MODULE$.apply(tracker().currentWatermark()))) {
+      throw new IllegalStateException("batch " + batch + " of query " + query.name() + " was committed before");
+    }
     watermarks.purge(batch - 1);
     if (batch % RETAINED_EVERY == 0) {
       int retained = session.sessionState().conf().minBatchesToRetain();
       query.offsetLog().purge(batch - retained);
       query.commitLog().purge(batch - retained);
     }
+  }
+
+  /** Whether every operator with state has committed it: until then it has taken no time. */
+  private static boolean keptState(SparkPlan plan) {
+    if (plan instanceof StateStoreWriter && ((SQLMetric) plan.metrics().apply("commitTimeMs")).isZero()) {
+      return false;
+    }
+    Iterator children = plan.children().iterator();
+    while (children.hasNext()) {
+      if (!keptState((SparkPlan) children.next())) {
+        return false;
+      }
+    }
+    return true;
   }
 
   /** Its state is no longer kept in memory for it. */

@@ -63,7 +63,7 @@ import scala.runtime.AbstractFunction0;
 public class PlannedTurn extends QueryExecution {
   // Texts that stand for a moment, such as CAST('today' AS DATE), become constants when a plan is optimized.
   private static final Pattern MOMENT =
-      Pattern.compile("cast\\(\\s*(now|today|tomorrow|yesterday)", Pattern.CASE_INSENSITIVE);
+      Pattern.compile("\\(\\s*(now|today|tomorrow|yesterday)\\s*(,|\\)|as\\b)", Pattern.CASE_INSENSITIVE);
 
   private final SparkPlan planned;
 
@@ -97,7 +97,7 @@ public class PlannedTurn extends QueryExecution {
   /** Whether no constant of the plan hangs on when it is made: neither the present time nor the seed of a draw. */
   static boolean isTimeless(LogicalPlan analyzed) {
     return !analyzed.containsPattern(TreePattern$.MODULE$.CURRENT_LIKE()) && !isRandom(analyzed)
-        && !MOMENT.matcher(analyzed.toString()).find();
+        && !MOMENT.matcher(analyzed.treeString(true, false, Integer.MAX_VALUE, false, false)).find();
   }
 
   /** Whether it draws at random: the seed is put in by analysis, and would be the same at every turn. */
