@@ -20,6 +20,7 @@ import org.apache.spark.sql.execution.CoalesceExec;
 import org.apache.spark.sql.execution.FileSourceScanExec;
 import org.apache.spark.sql.execution.GenerateExec;
 import org.apache.spark.sql.execution.InputAdapter;
+import org.apache.spark.sql.execution.LocalTableScanExec;
 import org.apache.spark.sql.execution.ColumnarToRowExec;
 import org.apache.spark.sql.execution.FilterExec;
 import org.apache.spark.sql.execution.ProjectExec;
@@ -48,9 +49,13 @@ public class PlannedTurn extends QueryExecution {
   private static final Pattern MOMENT =
       Pattern.compile("cast\\(\\s*(now|today|tomorrow|yesterday)", Pattern.CASE_INSENSITIVE);
 
+  // What a plan may read: rows that are granted for a turn, or rows in the driver's memory.
+  private static final int GRANTED = 0;
+  private static final int LOCAL = 1;
+
   private final SparkPlan planned;
 
-  private PlannedTurn(SparkSession session, LogicalPlan analyzed, SparkPlan planned) {
+  PlannedTurn(SparkSession session, LogicalPlan analyzed, SparkPlan planned) {
     super(
         session,
         analyzed,
@@ -75,7 +80,7 @@ public class PlannedTurn extends QueryExecution {
     }
     Dataset planned = Dataset$.MODULE$.ofRows(session, analyzed);
     SparkPlan plan = ((org.apache.spark.sql.classic.Dataset) planned).queryExecution().executedPlan();
-    return isFixed(plan) ? plan : null;
+    return isMadeOf(GRANTED, plan) ? plan : null;
   }
 
   /** Whether it draws at random: the seed is put in by analysis, and would be the same at every turn. */
@@ -88,11 +93,19 @@ public class PlannedTurn extends QueryExecution {
     Option before = SparkSession.getActiveSession();
     SparkSession.setActiveSession(session);
     try {
-      PlannedTurn turn = new PlannedTurn(session, analyzed, copyOf(plan));
-      return new org.apache.spark.sql.classic.Dataset(turn, ExpressionEncoder$.MODULE$.apply(analyzed.schema()));
+      return dataset(new PlannedTurn(session, analyzed, copyOf(plan)));
     } finally {
       restore(before);
     }
+  }
+
+  /** The same, computed by this thread without a job when it is collected; what is made of it reads the files. */
+  public static Dataset collected(SparkSession session, LogicalPlan analyzed, SparkPlan plan) {
+    return dataset(new CollectedTurn(session, analyzed, plan));
+  }
+
+  private static Dataset dataset(PlannedTurn turn) {
+    return new org.apache.spark.sql.classic.Dataset(turn, ExpressionEncoder$.MODULE$.apply(turn.analyzed().schema()));
   }
 
   /**
@@ -113,12 +126,22 @@ public class PlannedTurn extends QueryExecution {
     }
   }
 
+  /** Writes rows that lie in the driver's memory as `here` does; false, and nothing written, where they do not. */
+  public static boolean hereIfLocal(SparkSession session, Dataset rows, String file) throws IOException {
+    SparkPlan plan = ((org.apache.spark.sql.classic.Dataset) rows).queryExecution().executedPlan();
+    if (!isMadeOf(LOCAL, plan)) {
+      return false;
+    }
+    here(session, plan, rows.schema(), file);
+    return true;
+  }
+
   /** What a plan has found out about its files, it keeps; its copy finds out anew, in the session active now. */
-  private static SparkPlan copyOf(SparkPlan plan) {
+  static SparkPlan copyOf(SparkPlan plan) {
     return (SparkPlan) plan.clone();
   }
 
-  private static void restore(Option session) {
+  static void restore(Option session) {
     if (session.isEmpty()) {
       SparkSession.clearActiveSession();
     } else {
@@ -126,7 +149,7 @@ public class PlannedTurn extends QueryExecution {
     }
   }
 
-  private static Iterator rows(RDD rows, TaskContext context) {
+  static Iterator rows(RDD rows, TaskContext context) {
     Iterator all = scala.collection.Iterator$.MODULE$.empty();
     Partition[] partitions = rows.partitions();
     for (int i = 0; i < partitions.length; i++) {
@@ -171,21 +194,26 @@ public class PlannedTurn extends QueryExecution {
     return plan instanceof ShuffleExchangeExec && plan.outputPartitioning() instanceof ShufflePartitionIdPassThrough;
   }
 
-  private static boolean isFixed(SparkPlan plan) {
-    boolean known = plan instanceof FileSourceScanExec || plan instanceof ProjectExec
-        || plan instanceof FilterExec || plan instanceof GenerateExec || plan instanceof UnionExec
-        || plan instanceof CoalesceExec || plan instanceof WholeStageCodegenExec
-        || plan instanceof InputAdapter || plan instanceof ColumnarToRowExec || isDealt(plan)
-        || (plan instanceof BatchScanExec && ((BatchScanExec) plan).scan() instanceof Granted);
+  /** Whether rows of these leaves are worked on one by one, and no others. */
+  private static boolean isMadeOf(int leaves, SparkPlan plan) {
+    boolean known = plan instanceof ProjectExec || plan instanceof FilterExec || plan instanceof GenerateExec
+        || plan instanceof UnionExec || plan instanceof CoalesceExec || plan instanceof WholeStageCodegenExec
+        || plan instanceof InputAdapter || plan instanceof ColumnarToRowExec
+        || (leaves == LOCAL ? plan instanceof LocalTableScanExec : isDealt(plan) || isGranted(plan));
     if (!known || !plan.subqueries().isEmpty()) {
       return false;
     }
     Iterator children = plan.children().iterator();
     while (children.hasNext()) {
-      if (!isFixed((SparkPlan) children.next())) {
+      if (!isMadeOf(leaves, (SparkPlan) children.next())) {
         return false;
       }
     }
     return true;
+  }
+
+  private static boolean isGranted(SparkPlan plan) {
+    return plan instanceof FileSourceScanExec
+        || (plan instanceof BatchScanExec && ((BatchScanExec) plan).scan() instanceof Granted);
   }
 }
