@@ -5,12 +5,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.spark.conftest import EngineFactory, SpoolFactory
-from tests.spark.streams import Kept, folder_rows, from_spool, readings, table
+from tests.spark.conftest import EngineFactory, SpoolFactory, jobs_so_far
+from tests.spark.streams import ARROW, SCHEMA, Kept, Row, folder_rows, from_spool, readings, table
 from tests.spark.test_blame import failed
 
 from penstock import Pipeline, Spool, sinks
 from penstock.errors import PenstockError
+from penstock.spark import granted_frames
 from penstock.stages.build import OperatorError
 
 pytestmark = pytest.mark.spark
@@ -22,6 +23,10 @@ def summed(frame: Any) -> Any:
     """The rows of a turn, counted by a job of its own."""
     [(rows, total)] = frame.selectExpr("count(*)", "sum(value)").collect()
     return frame.sparkSession.createDataFrame([(rows, total)], SUMMARY)
+
+
+def by_id(row: Row) -> int:
+    return int(row["id"])
 
 
 def declared(source: Spool, function: Callable[[Any], Any], schema: str = SUMMARY) -> Pipeline:
@@ -53,6 +58,60 @@ def test_the_function_is_called_at_every_turn_with_just_its_rows(
         expected.append({"rows": len(values), "total": sum(values)})
     assert KEPT.rows == expected
     assert {report.stage: report.kind for report in runs.stages()} == {"p.summed": "direct"}
+
+
+def listed(frame: Any) -> Any:
+    """The rows of a turn with an odd id, chosen by the driver."""
+    import pyarrow as pa
+
+    rows = frame.collect()
+    assert frame.collect() == rows
+    some = pa.Table.from_pylist([row.asDict() for row in rows if row["id"] % 2], schema=ARROW)
+    return frame.sparkSession.createDataFrame(some)
+
+
+@pytest.mark.parametrize("doubled", [False, True])
+def test_a_small_turn_is_collected_and_answered_without_a_job_and_alike_with_one(
+    engine: EngineFactory, spool: SpoolFactory, monkeypatch: pytest.MonkeyPatch, doubled: bool
+) -> None:
+    source, runs = spool(), engine()
+    function = (lambda frame: listed(frame).unionByName(listed(frame))) if doubled else listed
+    runs.submit(declared(source, function, SCHEMA))
+    for start in (0, 40):
+        before = jobs_so_far(runs.spark)
+        source.append(table(ROWS[start : start + 40]))
+        runs.drain()
+        assert jobs_so_far(runs.spark) == before
+    expected = [row for row in ROWS[:80] if row["value"] > 0 and row["id"] % 2]
+    assert sorted(KEPT.rows, key=by_id) == sorted(expected * (1 + doubled), key=by_id)
+    small = KEPT.turns[-1]
+    monkeypatch.setattr(granted_frames, "ROWS_WITHOUT_A_JOB", -1)
+    source.append(table(ROWS[40:80]))
+    runs.drain()
+    assert jobs_so_far(runs.spark) > before
+    assert KEPT.turns[-1] == small
+
+
+def test_what_is_made_of_a_small_turns_rows_is_of_the_same_rows(
+    engine: EngineFactory, spool: SpoolFactory
+) -> None:
+    source, runs = spool(), engine()
+    tasks = []
+
+    def counted(frame: Any) -> Any:
+        tasks.append(frame.rdd.getNumPartitions())
+        assert frame.filter("id % 2 = 0").count() == sum(row["id"] % 2 == 0 for row in frame.collect())
+        assert frame.join(frame.select("id"), "id").count() == frame.count() == frame.rdd.count()
+        return summed(frame)
+
+    runs.submit(declared(source, counted))
+    for start in (0, 40):
+        source.append(table(ROWS[start : start + 40]))
+        runs.drain()
+    assert [row["rows"] for row in KEPT.rows] == [
+        sum(row["value"] > 0 for row in ROWS[start : start + 40]) for start in (0, 40)
+    ]
+    assert tasks == [1, 1]
 
 
 def test_what_a_turn_persists_is_gone_in_the_next(engine: EngineFactory, spool: SpoolFactory) -> None:

@@ -147,20 +147,28 @@ class GrantedFrames:
         for queue, source in self._sources.items():
             source.grant(slices.get(queue, ()), slots)
 
-    def _frame(self) -> DataFrame:
+    def _frame(self, *, small: bool = False) -> DataFrame:
+        """`small`: to collect its rows takes no job."""
         now = self._now
         if now.random:
             # Analysis puts the seed in, so that each turn needs its own.
             return self._build(now.inputs)
         if now.planned is None:
             return frame_of(self._of_rows(self._java, now.plan), self._session)
-        return frame_of(self._turns.now(self._java, now.plan, now.planned), self._session)
+        planned = self._turns.collected if small else self._turns.now
+        return frame_of(planned(self._java, now.plan, now.planned), self._session)
 
     def _here(self) -> pa.Table:
         """The same as an Arrow table, without a job."""
         now = self._now
         self._turns.here(self._java, now.planned, now.plan.schema(), str(self._stream))
         return read_streams(self._stream, self._arrow)
+
+    def _made(self, frame: DataFrame) -> pa.Table:
+        """What an operator made, as a table; without a job where it lies on the driver."""
+        if self._turns.hereIfLocal(self._java, frame._jdf, str(self._stream)):
+            return read_streams(self._stream, arrow_schema(frame))
+        return frame.toArrow()
 
     @cached_property
     def _arrow(self) -> pa.Schema:
@@ -170,16 +178,18 @@ class GrantedFrames:
     def turn(self, slices: Slices, slots: int) -> Iterator[Rows]:
         """The stage's result for these files, that of an operator which is called at every turn included."""
         self._grant(slices, slots)
+        small = slots == 1 and self._needs_no_job(slices)
         made: list[DataFrame] = []
 
         def frame() -> DataFrame:
-            made.append(self._frame())
+            made.append(self._frame(small=small and self._each_turn is not None))
             return made[-1]
 
         try:
             if self._each_turn is not None:
-                yield Rows.of(self._each_turn.apply(frame()))
-            elif slots == 1 and self._needs_no_job(slices):
+                answer = self._each_turn.apply(frame())
+                yield Rows(lambda: answer, lambda: self._made(answer)) if small else Rows.of(answer)
+            elif small:
                 yield Rows(frame, self._here)
             else:
                 yield Rows.of(frame())

@@ -60,7 +60,7 @@ def tree_training(
     """
 
     def fit(turn: Any) -> dict[str, Any]:
-        return _named(json.loads(turn.tree(max_depth, max_bins, len(classes))), features, classes)
+        return _named(json.loads(turn.tree(max_depth, max_bins)), features, classes)
 
     return _answering(fit, rows, (*features, label), classes)
 

@@ -74,7 +74,7 @@ public class PlannedBatches {
       return null;
     }
     List scans = new ArrayList();
-    if (!PlannedTurn.isFixed(last.sparkPlan(), true) || !findScans(last.sparkPlan(), scans)
+    if (!PlannedTurn.isMadeOf(PlannedTurn.STREAM, last.sparkPlan()) || !findScans(last.sparkPlan(), scans)
         || scans.size() != query.sources().size()) {
       return null;
     }

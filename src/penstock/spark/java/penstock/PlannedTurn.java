@@ -24,6 +24,7 @@ import org.apache.spark.sql.execution.ExpandExec;
 import org.apache.spark.sql.execution.FileSourceScanExec;
 import org.apache.spark.sql.execution.GenerateExec;
 import org.apache.spark.sql.execution.InputAdapter;
+import org.apache.spark.sql.execution.LocalTableScanExec;
 import org.apache.spark.sql.execution.PlanLater;
 import org.apache.spark.sql.execution.ColumnarToRowExec;
 import org.apache.spark.sql.execution.FilterExec;
@@ -65,9 +66,14 @@ public class PlannedTurn extends QueryExecution {
   private static final Pattern MOMENT =
       Pattern.compile("\\(\\s*(now|today|tomorrow|yesterday)\\s*(,|\\)|as\\b)", Pattern.CASE_INSENSITIVE);
 
+  // What a plan may read: rows that are granted for a turn, or rows in the driver's memory.
+  private static final int GRANTED = 0;
+  private static final int LOCAL = 1;
+  static final int STREAM = 2;
+
   private final SparkPlan planned;
 
-  private PlannedTurn(SparkSession session, LogicalPlan analyzed, SparkPlan planned) {
+  PlannedTurn(SparkSession session, LogicalPlan analyzed, SparkPlan planned) {
     super(
         session,
         analyzed,
@@ -91,7 +97,7 @@ public class PlannedTurn extends QueryExecution {
     }
     Dataset planned = Dataset$.MODULE$.ofRows(session, analyzed);
     SparkPlan plan = ((org.apache.spark.sql.classic.Dataset) planned).queryExecution().executedPlan();
-    return isFixed(plan, false) ? plan : null;
+    return isMadeOf(GRANTED, plan) ? plan : null;
   }
 
   /** Whether no constant of the plan hangs on when it is made: neither the present time nor the seed of a draw. */
@@ -110,11 +116,19 @@ public class PlannedTurn extends QueryExecution {
     Option before = SparkSession.getActiveSession();
     SparkSession.setActiveSession(session);
     try {
-      PlannedTurn turn = new PlannedTurn(session, analyzed, copyOf(plan));
-      return new org.apache.spark.sql.classic.Dataset(turn, ExpressionEncoder$.MODULE$.apply(analyzed.schema()));
+      return dataset(new PlannedTurn(session, analyzed, copyOf(plan)));
     } finally {
       restore(before);
     }
+  }
+
+  /** The same, computed by this thread without a job when it is collected; what is made of it reads the files. */
+  public static Dataset collected(SparkSession session, LogicalPlan analyzed, SparkPlan plan) {
+    return dataset(new CollectedTurn(session, analyzed, plan));
+  }
+
+  private static Dataset dataset(PlannedTurn turn) {
+    return new org.apache.spark.sql.classic.Dataset(turn, ExpressionEncoder$.MODULE$.apply(turn.analyzed().schema()));
   }
 
   /**
@@ -135,8 +149,18 @@ public class PlannedTurn extends QueryExecution {
     }
   }
 
+  /** Writes rows that lie in the driver's memory as `here` does; false, and nothing written, where they do not. */
+  public static boolean hereIfLocal(SparkSession session, Dataset rows, String file) throws IOException {
+    SparkPlan plan = ((org.apache.spark.sql.classic.Dataset) rows).queryExecution().executedPlan();
+    if (!isMadeOf(LOCAL, plan)) {
+      return false;
+    }
+    here(session, plan, rows.schema(), file);
+    return true;
+  }
+
   /** What a plan has found out about its files, it keeps; its copy finds out anew, in the session active now. */
-  private static SparkPlan copyOf(SparkPlan plan) {
+  static SparkPlan copyOf(SparkPlan plan) {
     return (SparkPlan) plan.clone();
   }
 
@@ -148,7 +172,7 @@ public class PlannedTurn extends QueryExecution {
     }
   }
 
-  private static Iterator rows(RDD rows, TaskContext context) {
+  static Iterator rows(RDD rows, TaskContext context) {
     Iterator all = scala.collection.Iterator$.MODULE$.empty();
     Partition[] partitions = rows.partitions();
     for (int i = 0; i < partitions.length; i++) {
@@ -193,23 +217,28 @@ public class PlannedTurn extends QueryExecution {
     return plan instanceof ShuffleExchangeExec && plan.outputPartitioning() instanceof ShufflePartitionIdPassThrough;
   }
 
-  /** Whether it would be planned like this for any files; `withState` also where a stream keeps state. */
-  static boolean isFixed(SparkPlan plan, boolean withState) {
-    boolean known = (withState && isOfAStream(plan)) || plan instanceof FileSourceScanExec || plan instanceof ProjectExec
-        || plan instanceof FilterExec || plan instanceof GenerateExec || plan instanceof UnionExec
-        || plan instanceof CoalesceExec || plan instanceof WholeStageCodegenExec
-        || plan instanceof InputAdapter || plan instanceof ColumnarToRowExec || isDealt(plan)
-        || (plan instanceof BatchScanExec && ((BatchScanExec) plan).scan() instanceof Granted);
+  /** Whether it is made of these leaves, with rows worked on one by one; of a stream, also with state. */
+  static boolean isMadeOf(int leaves, SparkPlan plan) {
+    boolean known = plan instanceof ProjectExec || plan instanceof FilterExec || plan instanceof GenerateExec
+        || plan instanceof UnionExec || plan instanceof CoalesceExec || plan instanceof WholeStageCodegenExec
+        || plan instanceof InputAdapter || plan instanceof ColumnarToRowExec
+        || (leaves == LOCAL ? plan instanceof LocalTableScanExec : isDealt(plan) || isGranted(plan))
+        || (leaves == STREAM && isOfAStream(plan));
     if (!known || !plan.subqueries().isEmpty()) {
       return false;
     }
     Iterator children = plan.children().iterator();
     while (children.hasNext()) {
-      if (!isFixed((SparkPlan) children.next(), withState)) {
+      if (!isMadeOf(leaves, (SparkPlan) children.next())) {
         return false;
       }
     }
     return true;
+  }
+
+  private static boolean isGranted(SparkPlan plan) {
+    return plan instanceof FileSourceScanExec
+        || (plan instanceof BatchScanExec && ((BatchScanExec) plan).scan() instanceof Granted);
   }
 
   /** State, its watermark, and what Spark puts around them. Not joins with a table: rows choose how they are made. */
