@@ -15,10 +15,10 @@ def test_an_input_is_done_when_the_last_row_derived_from_it_is() -> None:
     meter.came("a", 1.0)
     meter.taken("a", rows=1, made=4, at=2.0)  # two rows, each read by two stages
     meter.taken("a", rows=2, made=0, at=3.0)
-    assert meter.look(5.0) == InputFigures(0.2, 0, 0.0, 1)
+    assert meter.look(5.0) == InputFigures(0.2, 0, 0.0, 1, seconds=5.0)
     meter.taken("a", rows=2, made=1, at=6.0)
     meter.taken("a", rows=1, made=0, at=8.0)
-    assert meter.look(10.0) == InputFigures(0.0, 1, 7.0, 0)
+    assert meter.look(10.0) == InputFigures(0.0, 1, 7.0, 0, seconds=5.0)
 
 
 def test_rows_that_go_round_a_loop_keep_an_input_open() -> None:
@@ -36,7 +36,7 @@ def test_an_input_that_is_filtered_out_is_done_there() -> None:
     meter.came("a", 1.0, rows=0)
     meter.came("b", 1.0)
     meter.taken("b", rows=1, made=0, at=1.5)
-    assert meter.look(2.0) == InputFigures(1.0, 2, 0.25, 0)
+    assert meter.look(2.0) == InputFigures(1.0, 2, 0.25, 0, 2.0, latest_per_second=1.0)
 
 
 def test_all_inputs_are_counted_and_some_followed() -> None:
@@ -53,7 +53,21 @@ def test_no_more_are_open_than_allowed() -> None:
     meter = InputMeter(0.0, most_open=3)
     for number in range(10):
         meter.came(str(number), 0.0)
-    assert meter.look(1.0) == InputFigures(10.0, 0, 0.0, 3)
+    assert meter.look(1.0) == InputFigures(10.0, 0, 0.0, 3, 1.0, latest_per_second=10.0)
+
+
+def test_the_last_third_tells_what_comes_now_and_what_is_open_how_long_it_will_take() -> None:
+    meter = InputMeter(0.0)
+    times = [*range(6), *(6.0 + number / 10.0 for number in range(30))]
+    for number, at in enumerate(times):
+        meter.came(str(number), at)
+    for number in range(4):
+        meter.taken(str(number), rows=1, made=0, at=7.0)
+    figures = meter.look(9.0)
+    assert figures.latest_per_second == pytest.approx(10.0)
+    assert figures.inputs_per_second == pytest.approx(4.0)
+    assert figures.behind_seconds == pytest.approx(9.0 * 32 / 4)
+    assert meter.look(10.0).behind_seconds == float("inf")
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
+from math import ceil, floor, inf
 
 from penstock.errors import PenstockError
+
+LATEST = 3
+"""The last one in so many parts of the time between looks tells what comes now."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +24,21 @@ class InputFigures:
     """E[T^] of them; 0.0 where none was done."""
     inputs_open: int
     """That are followed and not yet done."""
+    seconds: float = 0.0
+    """Since the last look."""
+    latest_per_second: float = 0.0
+    """As `inputs_per_second`, but of the last third of that time, in whole seconds."""
+
+    @property
+    def behind_seconds(self) -> float:
+        """What an input that comes now is in for, by Little's law: what is open, as fast as it gets done.
+
+        >>> InputFigures(9.0, inputs_done=30, mean_seconds=2.0, inputs_open=60, seconds=10.0).behind_seconds
+        20.0
+        """
+        if not self.inputs_open:
+            return 0.0
+        return self.seconds * self.inputs_open / self.inputs_done if self.inputs_done else inf
 
 
 @dataclass(slots=True)
@@ -37,8 +57,9 @@ class InputMeter:
     >>> meter.came("frame", 1.0)
     >>> meter.taken("frame", rows=1, made=3, at=1.5)
     >>> meter.taken("frame", rows=3, made=0, at=2.25)
-    >>> meter.look(10.0)
-    InputFigures(inputs_per_second=0.1, inputs_done=1, mean_seconds=1.25, inputs_open=0)
+    >>> meter.look(10.0)  # doctest: +NORMALIZE_WHITESPACE
+    InputFigures(inputs_per_second=0.1, inputs_done=1, mean_seconds=1.25, inputs_open=0, seconds=10.0,
+        latest_per_second=0.0)
     """
 
     def __init__(self, now: float, every_inputs: int = 1, most_open: int = 10_000) -> None:
@@ -52,11 +73,14 @@ class InputMeter:
         self._number = 0
         self._looked_at = now
         self._came = self._done = 0
+        self._came_in: Counter[int] = Counter()
+        """By the second."""
         self._seconds = 0.0
 
     def came(self, name: str, at: float, rows: int = 1) -> None:
         """An input of so many rows came from outside; one that leads to no row at all is done at once."""
         self._came += 1
+        self._came_in[floor(at)] += 1
         self._number += 1
         if self._number % self._every or len(self._open) >= self._most_open:
             return
@@ -83,9 +107,18 @@ class InputMeter:
             inputs_done=self._done,
             mean_seconds=self._seconds / self._done if self._done else 0.0,
             inputs_open=len(self._open),
+            seconds=seconds,
+            latest_per_second=self._latest(now, seconds),
         )
         self._looked_at, self._came, self._done, self._seconds = now, 0, 0, 0.0
+        self._came_in.clear()
         return figures
+
+    def _latest(self, now: float, seconds: float) -> float:
+        begin = ceil(now - seconds / LATEST)
+        if now - begin < 1.0:
+            return self._came / seconds if seconds > 0.0 else 0.0
+        return sum(count for second, count in self._came_in.items() if second >= begin) / (now - begin)
 
     def _close_if_done(self, name: str, at: float) -> None:
         followed = self._open[name]

@@ -100,8 +100,16 @@ class SlotFigures:
     @property
     def surge(self) -> float:
         """What came from outside since the interval before, as a multiple of the smoothed rate."""
-        now = self.inputs.inputs_per_second * self.rows_per_input
-        return now / self.outside_rows_per_second if self.outside_rows_per_second > 0.0 else 1.0
+        return self._surge_of(self.inputs.inputs_per_second)
+
+    @property
+    def latest_surge(self) -> float:
+        """The same of the interval's last third: a rate seldom changes just when an interval ends."""
+        return self._surge_of(self.inputs.latest_per_second)
+
+    def _surge_of(self, inputs_per_second: float) -> float:
+        smoothed = self.outside_rows_per_second
+        return inputs_per_second * self.rows_per_input / smoothed if smoothed > 0.0 else 1.0
 
 
 class StageSlotMeter:

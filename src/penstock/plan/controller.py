@@ -2,8 +2,9 @@
 
 A pure state machine: `step` takes the state and a look, and returns the next state with a decision. Under
 a steady load it comes to rest, by six rules beside T_ra. Plans aim below T_max, while only what is measured
-above it is a shortage. A shortage lasts for a window, or all but two looks of it where slots cannot keep up
-with what comes now, and has not passed. What piled up before a change is worked off first. Fewer slots must
+above it is a shortage. A shortage lasts for a window and has not passed, or all but two looks of it where
+slots cannot keep up with what comes: there it is seen by what waits, as inputs that are done tell of a time
+before. What piled up before a change is worked off first. Fewer slots must
 have been enough at every look for a while. A better place must be better by a share, at every look of a
 window. And what was measured of an allocation is remembered: one that was left is not gone back to under
 the same load, unless it was good for what is wanted.
@@ -99,6 +100,7 @@ class SlotController:
         return replace(
             state,
             short_looks=state.short_looks + 1 if short else 0,
+            swamped_looks=state.swamped_looks + 1 if self._is_swamping(state, seen) else 0,
             low_since=min(state.low_since, seen.now) if low else inf,
             low_needed=(*state.low_needed, self._fewest(state, seen))[-self.settings.window :] if low else (),
         )
@@ -142,9 +144,11 @@ class SlotController:
 
     def _more(self, state: SlotState, seen: SlotObservation) -> Hold | Rescale:
         """Shortage: what the target needs, and at least one more, as the present ones are too few."""
-        settings = self.settings
+        settings, swamped = self.settings, self._swamped(state, seen)
         why = f"E[T] measured {state.mean_seconds:.3g} s, over {settings.target_seconds:.3g} s"
-        if state.short_looks < settings.window and not self._swamped(state, seen):
+        if state.mean_seconds <= settings.target_seconds:
+            why = f"E[T] of what waits {seen.behind_seconds:.3g} s, over {settings.target_seconds:.3g} s"
+        if state.short_looks < settings.window and not swamped:
             return Hold(f"{why}, at {state.short_looks} of {settings.window} looks")
         now = seen.coming
         if sum(now.least_slots.values()) > settings.most_slots:
@@ -153,7 +157,7 @@ class SlotController:
         estimate = now.sojourn_seconds(state.slots)
         if estimate <= settings.target_seconds and self._works_off(state, seen):
             return Hold(f"{why}, as what piled up is worked off: {estimate:.3g} s are to be expected")
-        if state.samples[-1] <= settings.target_seconds:
+        if state.samples[-1] <= settings.target_seconds and not swamped:
             return Hold(f"{why}, but no longer: {state.samples[-1]:.3g} s at last")
         if state.total >= settings.most_slots:
             placed = self._place(state, seen)
@@ -179,10 +183,17 @@ class SlotController:
         return assign_processors(now, max(by_model, tuned, state.total + 1)), note
 
     def _swamped(self, state: SlotState, seen: SlotObservation) -> bool:
-        """Whether slots cannot keep up with what comes now, as all but two samples show."""
-        least = max(self.settings.window - 2, 1)
-        over = all(each > self.settings.target_seconds for each in state.samples[-least:])
-        return over and seen.coming.sojourn_seconds(state.slots) == inf
+        """Whether slots could not keep up for all but two looks of a window, and what comes is known.
+
+        While it becomes more from one moment to the next, a plan for it would soon be one for too little.
+        """
+        looks = state.swamped_looks
+        return looks >= max(self.settings.window - 2, 1) and not (looks == 1 and seen.rising)
+
+    def _is_swamping(self, state: SlotState, seen: SlotObservation) -> bool:
+        """Whether slots cannot keep up with what comes now, and it shows."""
+        late = seen.late_seconds > self.settings.target_seconds
+        return late and seen.coming.sojourn_seconds(state.slots) == inf
 
     def _works_off(self, state: SlotState, seen: SlotObservation) -> bool:
         """Whether there were too few slots not long ago: rows of then are among those measured."""
@@ -270,7 +281,8 @@ def _gain(now: SlotPlan, then: SlotPlan) -> float:
 def _left(state: SlotState, seen: SlotObservation, kind: Kind) -> tuple[Visit, ...]:
     """The allocations that were left, with the present one."""
     earlier = [each.times for each in state.left if each.slots == state.slots] if kind == "placed" else []
-    visit = Visit(state.slots, seen.network.busy_slots, state.mean_seconds, 1 + max(earlier, default=0))
+    seconds = max(state.mean_seconds, seen.behind_seconds) if kind == "more" else state.mean_seconds
+    visit = Visit(state.slots, seen.network.busy_slots, seconds, 1 + max(earlier, default=0))
     others = [each for each in state.left if each.slots != visit.slots or not _same(each, seen)]
     return (*others, visit)[-VISITS:]
 

@@ -16,6 +16,8 @@ Problem = Literal["least-latency", "fewest-slots"]
 """Of DRS: (6), the least E[T] with K_max slots; (8), the fewest slots with E[T] of at most T_max."""
 Kind = Literal["more", "fewer", "placed"]
 
+RISING = 1.25
+
 
 @dataclass(frozen=True)
 class SlotSettings:
@@ -95,11 +97,26 @@ class SlotObservation:
     inputs_done: int = 1
     surge: float = 1.0
     """What came since the last look, as a multiple of the smoothed rates that `network` goes by."""
+    latest_surge: float = 0.0
+    """The same of what came just before this look."""
+    behind_seconds: float = 0.0
+    """What an input that comes now is in for, as fast as inputs got done since the last look."""
+
+    @property
+    def late_seconds(self) -> float:
+        """What was measured of inputs that are done, or is to be seen of those that are not."""
+        return max(self.measured_seconds if self.inputs_done else 0.0, self.behind_seconds)
+
+    @property
+    def rising(self) -> bool:
+        """Whether more came just before this look than on average since the last: it may become more yet."""
+        return self.latest_surge > RISING * self.surge
 
     @cached_property
     def coming(self) -> Network:
         """`network` at the rates since the last look: smoothed ones are still on their way there."""
-        return self.network.scaled(self.surge) if self.surge > 0.0 else self.network
+        surge = max(self.surge, self.latest_surge)
+        return self.network.scaled(surge) if surge > 0.0 else self.network
 
 
 @dataclass(frozen=True)
@@ -143,6 +160,8 @@ class SlotState:
     """Measured since the last change, at most w."""
     short_looks: int = 0
     """For how many looks in a row the mean has been over T_max."""
+    swamped_looks: int = 0
+    """For how many looks in a row slots could not keep up with what came, and rows were late."""
     low_since: float = inf
     """Since when there have been too many slots."""
     low_needed: tuple[int, ...] = ()

@@ -97,11 +97,20 @@ def measured(figures: SlotFigures) -> tuple[float, int]:
     others, and seem to take longer than they do, or for ever: there what rows stayed at stages is added up.
     """
     weights, inputs = visits_of(figures), figures.inputs
-    if all(abs(weight - 1.0) < ENTANGLED for weight in weights.values()):
+    if not _entangled(weights):
         return inputs.mean_seconds, inputs.inputs_done
     stays = {name: each.sojourn_seconds for name, each in figures.stages.items()}
     done = round(inputs.inputs_per_second) if all(stays[name] > 0.0 for name in weights) else 0
     return _weighted(weights, stays), max(done, inputs.inputs_done if done else 0)
+
+
+def behind(figures: SlotFigures) -> float:
+    """What an input that comes now is in for, by what is open; 0.0 where that cannot be told of inputs."""
+    return 0.0 if _entangled(visits_of(figures)) else figures.inputs.behind_seconds
+
+
+def _entangled(weights: Mapping[str, float]) -> bool:
+    return any(abs(weight - 1.0) >= ENTANGLED for weight in weights.values())
 
 
 def _reads(figures: SlotFigures) -> dict[str, tuple[Read, ...]]:

@@ -13,7 +13,7 @@ from penstock.plan.controller import SlotController
 from penstock.plan.controller_state import Hold, Rescale, SlotObservation, SlotSettings, SlotState
 from penstock.plan.model_choice import Choice
 from penstock.plan.slot_changes import SlotDecision, finite
-from penstock.plan.slot_models import StageModels, measured
+from penstock.plan.slot_models import StageModels, behind, measured
 from penstock.spark.dispatcher import Dispatcher
 from penstock.spark.native import NativeStage
 from penstock.spark.rescaling import Rescaler
@@ -82,7 +82,10 @@ class SlotControl:
             self._rescaler.keep(SlotDecision(figures.at, running.name, False, network, slots, slots))
             return
         seconds, done = measured(figures)
-        seen = SlotObservation(figures.at, network, slots, seconds, done, figures.surge)
+        waits = behind(figures)
+        seen = SlotObservation(
+            figures.at, network, slots, seconds, done, figures.surge, figures.latest_surge, waits
+        )
         state = controlled.state or SlotState(slots, figures.at)
         step = controlled.controller.step(state, seen)
         controlled.state = step.state

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from itertools import count
+from math import floor, inf
 from pathlib import Path
 from statistics import fmean
 from types import SimpleNamespace
@@ -34,8 +35,6 @@ from penstock.workloads.drs.topologies import CANDIDATES, TWICE_IN
 
 TICK_SECONDS = 1.003
 """An engine keeps house so often."""
-BEFORE_SECONDS = 1.3
-"""An engine runs so long before the first input is due."""
 GRACE_SECONDS = 30.0
 
 Row = tuple[int, int, int]
@@ -50,6 +49,10 @@ class Machine:
     task_seconds: float = 0.003
     scv: float = 0.05
     seed: int = 1
+    before_seconds: float = 1.3
+    """For so long it runs before the first input is due: looks are that much off the minutes."""
+    acting_seconds: float = 0.0
+    """From a decision until the first turn may have other slots."""
 
 
 def _rounds_of(row: Row) -> int:
@@ -125,7 +128,7 @@ class VirtualRun:
         self._graph = cut(pipeline)
         window = int(request.get("window", 3))
         measuring = SlotMeasuring(request["interval"], smoothing=lambda: WindowSmoothing(window))
-        self.meters = SlotMeters(self._graph, -BEFORE_SECONDS, measuring)
+        self.meters = SlotMeters(self._graph, -machine.before_seconds, measuring)
         self.stages = [
             VirtualStage(each.name, request["slots"][each.name.rpartition(".")[2]])
             for each in self._graph.stages
@@ -134,7 +137,7 @@ class VirtualRun:
         self._chance = random.Random(machine.seed)
         self._agenda: list[tuple[float, int, Callable[[], None]]] = []
         self._order, self._sequence = count(), count()
-        self._now = -BEFORE_SECONDS
+        self._now = -machine.before_seconds
         self._left: dict[int, int] = {}
         self._done: dict[int, float] = {}
         self._lines: list[dict[str, Any]] = []
@@ -148,8 +151,8 @@ class VirtualRun:
         return self._now
 
     def submit(self, action: Callable[[], None]) -> None:
-        """As a dispatcher: at once."""
-        action()
+        """As a dispatcher."""
+        self._at(self._now + self._machine.acting_seconds, action)
 
     def keep(self, line: Any) -> None:
         """As a rescaler keeps its decisions."""
@@ -197,12 +200,27 @@ class VirtualRun:
     def _begin(self, stage: VirtualStage) -> None:
         if stage.busy or not stage.waiting:
             return
-        took, stage.waiting, stage.busy, slots = stage.waiting, [], True, stage.slots
         short = stage.name.rpartition(".")[2]
+        took, slots = self._taken(stage, self._topology.stages[short].row_seconds), stage.slots
+        stage.busy = True
         rule = RULES.get((self.name, short), lambda producer, row: [row])
         made = [each for _, segment, rows in took for row in rows for each in rule(segment.producer, row)]
         end, granted = self._now + self._turn_seconds(short, made, slots), self._now
         self._at(end, lambda: self._end(stage, took, made, granted, slots))
+
+    def _taken(self, stage: VirtualStage, row_seconds: float) -> list[tuple[str, Segment, list[Row]]]:
+        """All that waits, but no more rows than take T_max where slots are controlled for one."""
+        grain = (self._asked.get("control") or {}).get("target_seconds", inf)
+        left = max(floor(grain * stage.slots / row_seconds), 1) if row_seconds and grain < inf else inf
+        took = []
+        while stage.waiting and left > 0:
+            queue, segment, rows = stage.waiting.pop(0)
+            if len(rows) > left:
+                stage.waiting.insert(0, (queue, segment, rows[int(left) :]))
+                rows = rows[: int(left)]
+            took.append((queue, segment, rows))
+            left -= len(rows)
+        return took
 
     def _turn_seconds(self, short: str, made: Sequence[Row], slots: int) -> float:
         machine, declared = self._machine, self._topology.stages[short]
@@ -226,8 +244,12 @@ class VirtualRun:
         slots: int,
     ) -> None:
         stage.batch += 1
+        last = stage.waiting[0][1] if stage.waiting else None
         portions = tuple(
-            Portion(each.rows, each.arrivals, each.published, {}, queue, each) for queue, each, _ in took
+            Portion(
+                len(rows), each.arrivals.scaled(len(rows)), each.published, {}, queue, each, each is not last
+            )
+            for queue, each, rows in took
         )
         given, now = TurnInput(portions), self._now
         self.meters.passed(stage.name, given, stage.batch, len(made), now)

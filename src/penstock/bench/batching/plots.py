@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+AROUND = 1.4
+"""Room above and below."""
+WIDE = 20.0
+"""Steps so many times as large need a logarithm."""
 COLOURS = ("#0072B2", "#D55E00", "#E69F00", "#CC79A7", "#999999", "#56B4E9", "#009E73", "#F0E442", "#000000")
 
 
@@ -74,10 +78,16 @@ def draw_triggers(figure: Figure, runs: Mapping[str, Run]) -> None:
 
 def draw_resources(figure: Figure, found: Mapping[str, Mapping[float, float]]) -> None:
     """The highest rate against workers, epsilon and memory (figure 7)."""
-    places = figure.subplots(1, len(found), sharey=True, squeeze=False)[0]
+    places = figure.subplots(1, len(found), squeeze=False)[0]
     for axes, (label, rates) in zip(places, found.items(), strict=True):
         axes.plot(list(rates), list(rates.values()), "o-", color=COLOURS[0])
         plain_axes(axes, "")
         axes.set_xlabel(label)
-        axes.set_ylim(bottom=0)
+        axes.set_yscale("log")
+        if max(rates) > WIDE * min(rates):
+            axes.set_xscale("log")
+    highest = max(max(rates.values()) for rates in found.values())
+    lowest = min(min(rates.values()) for rates in found.values())
+    for axes in places:
+        axes.set_ylim(lowest / AROUND, highest * AROUND)
     places[0].set_ylabel("highest rate in time, rows/s")

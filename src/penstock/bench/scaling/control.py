@@ -62,6 +62,12 @@ def changes_of_rate(stand: Stand, result: BenchResult) -> None:
     result.put("burst_reallocations", single(len(rescales(burst, stand.times.minute))), at_most(0))
     minute, runs = stand.times.minute, {"w = 3": (LONG, long), "w = 6": (BURST, burst)}
     result.tables.append(_decisions("changes of slots as the rate goes 6, 12, 6, 18", long, minute))
+    result.setup["control"] = {
+        **_control(stand, window=3),
+        "work": CASE.work,
+        "note": "a turn takes all frames that wait at once, at most what takes T_max, so that T_max and T_min "
+        "are longer than the paper's 1 and 0.45 s",
+    }
     result.plots.append(Plot("control", lambda figure: plots.draw_control(figure, runs, minute, T_MAX)))
 
 
@@ -130,10 +136,10 @@ def judge(
         starts = [place for place in range(len(within)) if all(within[place : place + IN_A_ROW])]
         # A part that never settles counts as long as it is.
         first = starts[0] if starts and len(within) - starts[0] >= IN_A_ROW else len(within)
-        settled += within[first:]
         changes = sum(begin <= each < end for each in changed_at)
         needless += max(changes - (1 if number else 0), 0)
         if number:
+            settled += within[first:]
             settles.append(float(first))
     share = sum(settled) / len(settled) if settled else 0.0
     return Judged(max(settles, default=0.0), share, needless)

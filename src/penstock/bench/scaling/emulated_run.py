@@ -6,6 +6,7 @@ import json
 import threading
 import time
 from collections.abc import Mapping
+from math import inf
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -73,13 +74,15 @@ class EmulatedRun:
         control, window = self._asked.get("control"), int(self._asked.get("window", 3))
         settings = None if control is None else SlotSettings(**control)
         measuring = SlotMeasuring(self._asked["interval"], smoothing=lambda: WindowSmoothing(window))
-        # A turn takes all that waits: it is not cut to what takes a second.
+        # A turn takes all that waits: it is not cut to what takes a second. Slots that are about to change
+        # are not to wait for longer than rows may take, though.
+        grain = "1h" if settings is None or settings.target_seconds == inf else f"{settings.target_seconds}s"
         return Engine(
             self._session,
             state=self._folder / "state",
             slots=self._pool,
             policy="fifo",
-            grain="1h",
+            grain=grain,
             slot_control=settings,
             slot_measuring=measuring,
         )
