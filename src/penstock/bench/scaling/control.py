@@ -65,8 +65,8 @@ def changes_of_rate(stand: Stand, result: BenchResult) -> None:
     result.setup["control"] = {
         **_control(stand, window=3),
         "work": CASE.work,
-        "note": "a turn takes all frames that wait at once, at most what takes T_max, so that T_max and T_min "
-        "are longer than the paper's 1 and 0.45 s",
+        "note": "a turn takes all frames that wait at once, or what takes T_max, so that T_max and T_min are "
+        "longer than the paper's 1 and 0.45 s",
     }
     result.plots.append(Plot("control", lambda figure: plots.draw_control(figure, runs, minute, T_MAX)))
 
