@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import inf
 
 from penstock.errors import PenstockError
+
+MOST_OPEN = 10_000
+PATIENCE = 10.0
+"""Times as long as inputs took on average, one may take."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +36,9 @@ class InputMeter:
     """Follows every `every_inputs`-th input through the graph, by counting the rows of it that are left.
 
     Splits, joins and loops need no care: a turn takes rows of an input away and adds those it made of them,
-    once for each stage that reads them. At most `most_open` are followed at a time. Not safe for threads.
+    once for each stage that reads them. At most `most_open` are followed at a time, and none for longer than
+    `patience_seconds` and ten times what inputs took of late: of one whose rows were lost, or meet
+    rows of others again and again, no end is seen. Not safe for threads.
 
     >>> meter = InputMeter(0.0)
     >>> meter.came("frame", 1.0)
@@ -41,13 +48,20 @@ class InputMeter:
     InputFigures(inputs_per_second=0.1, inputs_done=1, mean_seconds=1.25, inputs_open=0)
     """
 
-    def __init__(self, now: float, every_inputs: int = 1, most_open: int = 10_000) -> None:
+    def __init__(
+        self,
+        now: float,
+        every_inputs: int = 1,
+        most_open: int = MOST_OPEN,
+        patience_seconds: float = inf,
+    ) -> None:
         if every_inputs < 1 or most_open < 1:
             raise PenstockError(
                 "a meter of inputs must follow every 1 or more inputs and at least 1 at a time, got "
                 f"{every_inputs} and {most_open}: nothing would be measured"
             )
-        self._every, self._most_open = every_inputs, most_open
+        self._every, self._most_open, self._patience = every_inputs, most_open, patience_seconds
+        self._mean = 0.0
         self._open: dict[str, _Open] = {}
         self._number = 0
         self._looked_at = now
@@ -76,7 +90,7 @@ class InputMeter:
         return name in self._open
 
     def look(self, now: float) -> InputFigures:
-        """The figures since the last look; what is open stays so."""
+        """The figures since the last look; what is open stays so, but for what is given up."""
         seconds = now - self._looked_at
         figures = InputFigures(
             inputs_per_second=self._came / seconds if seconds > 0.0 else 0.0,
@@ -85,7 +99,13 @@ class InputMeter:
             inputs_open=len(self._open),
         )
         self._looked_at, self._came, self._done, self._seconds = now, 0, 0, 0.0
+        self._mean = figures.mean_seconds or self._mean
+        self._give_up(now)
         return figures
+
+    def _give_up(self, now: float) -> None:
+        least = now - max(self._patience, PATIENCE * self._mean)
+        self._open = {name: each for name, each in self._open.items() if each.came_at >= least}
 
     def _close_if_done(self, name: str, at: float) -> None:
         followed = self._open[name]
