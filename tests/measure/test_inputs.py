@@ -70,6 +70,22 @@ def test_the_last_third_tells_what_comes_now_and_what_is_open_how_long_it_will_t
     assert meter.look(10.0).behind_seconds == float("inf")
 
 
+def test_one_that_takes_ten_times_as_long_as_others_is_given_up_and_makes_room() -> None:
+    meter = InputMeter(0.0, most_open=1, patience_seconds=100.0)
+    meter.came("lost", 0.0)
+    assert meter.look(100.0).inputs_open == 1
+    assert meter.look(101.0).inputs_open == 1
+    meter.came("next", 101.0)
+    assert not meter.follows("lost")
+    meter.taken("next", rows=1, made=0, at=121.0)
+    assert meter.look(122.0).mean_seconds == 20.0
+    meter.came("slow", 122.0)
+    meter.look(321.0)
+    assert meter.follows("slow")
+    meter.look(323.0)
+    assert not meter.follows("slow")
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_any_tree_of_rows_ends_with_its_last_row(seed: int) -> None:
     rng, meter = random.Random(seed), InputMeter(0.0)

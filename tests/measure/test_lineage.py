@@ -48,3 +48,23 @@ def test_inputs_that_are_not_followed_leave_nothing_behind() -> None:
         lineage.passed("a", [(Origin("in", "feeder", number), True)], None, 10.0)
     assert lineage.meter.look(20.0).inputs_done == 2
     assert lineage.take_turns() == {"a": 2}
+
+
+def test_inputs_that_meet_in_a_loop_for_ever_are_given_up_with_all_that_was_derived_from_them() -> None:
+    lineage = Lineage(InputMeter(0.0, most_open=10, patience_seconds=100.0), {"in": 1, "loop": 1})
+    last = None
+    for number in range(1000):
+        came, made = Origin("in", "feeder", number), Origin("loop", "step", number)
+        lineage.arrived(came, float(number))
+        took = [(came, True)] if last is None else [(came, True), (last, True)]
+        lineage.passed("step", took, made, float(number))
+        last = made
+        assert lineage.take_turns()["step"] <= 10
+        if number % 10 == 0:
+            assert lineage.look(float(number)).inputs_open <= 10
+    assert lineage.meter.follows("in/feeder/999") or lineage.meter.follows("in/feeder/910")
+    lineage.look(5000.0)
+    assert lineage.look(5001.0).inputs_open == 0
+    assert last is not None
+    lineage.passed("step", [(last, True)], None, 5002.0)
+    assert lineage.take_turns() == {"step": 0}

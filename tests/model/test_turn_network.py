@@ -11,7 +11,7 @@ import pytest
 from penstock.model import DealtCost, DealtTurns, Inflow, NetworkStage, TurnNetwork
 from penstock.model.flow import Read
 from penstock.model.turn_fit import MeasuredTurn, fitted, fitted_together
-from penstock.plan.slots import assign_processors, min_processors
+from penstock.plan.slots import assign_processors, judge, min_processors
 
 RATE = 10.0
 COSTS = {
@@ -88,6 +88,37 @@ def test_slots_are_moved_from_where_the_stages_by_themselves_would_have_them() -
     fewest = min_processors(network, 1.2 * plan.sojourn_seconds)
     assert fewest.sojourn_seconds <= 1.2 * plan.sojourn_seconds
     assert fewest.total <= 9
+
+
+def test_rows_of_two_sources_go_to_those_that_read_them() -> None:
+    reads = {"parse": (Read("@many", 1.0),), "enrich": (Read("@few", 1.0),), "store": (Read("parse", 1.0),)}
+    sources = {"@many": 9.5, "@few": 0.5}
+    rates = {"parse": 9.5, "enrich": 0.5, "store": 9.5}
+    alone = tuple(
+        NetworkStage(name, DealtTurns(rates[name], cost.fixed_seconds, cost.row_seconds, cost.scv))
+        for name, cost in COSTS.items()
+    )
+    network = TurnNetwork(alone, COSTS, reads, Inflow(10.0, scv=0.5, sources=sources))
+    found = network.stage_seconds(slots(2, 1, 1))
+    # A row now and then, by itself, on one slot.
+    assert found["enrich"] == pytest.approx(0.06 + 0.2, rel=0.25)
+    assert found["parse"] > 0.06 + 0.1
+
+
+def test_what_a_plan_says_of_stages_and_further_slots_is_of_the_turns_that_its_whole_is_of() -> None:
+    network, given = chain(), slots(2, 4, 1)
+    plan = judge(network, given)
+    assert sum(plan.stage_seconds.values()) == pytest.approx(plan.sojourn_seconds)
+    more = {name: network.sojourn_seconds({**given, name: given[name] + 1}) for name in NAMES}
+    assert plan.helps_most == min(more, key=lambda name: more[name])
+    assert plan.gain_seconds == pytest.approx(plan.sojourn_seconds - min(more.values()))
+
+
+def test_a_plan_that_cannot_keep_up_is_told_stage_by_stage() -> None:
+    plan = judge(chain(), slots(1, 4, 1))
+    assert (plan.sojourn_seconds, plan.stage_seconds["parse"]) == (inf, inf)
+    assert plan.stage_seconds["store"] < inf
+    assert (plan.helps_most, plan.gain_seconds) == ("parse", inf)
 
 
 def measured(cost: DealtCost, k: int, most: int, made: float = 1.0) -> list[MeasuredTurn]:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -10,7 +11,7 @@ from penstock.plan.slot_changes import SlotChange, SlotDecision, slot_line_from_
 CHANGE = SlotChange(1_700_000_000.25, "p.w", 1, 2, "asked for", "restarted", 1.234)
 DECISION = SlotDecision(
     1_700_000_060.0, "p", False, "2 slots are where they help most", {"p.w": 2}, {"p.w": 2}, 0.25, None,
-    {"p.w": "bulk"},
+    {"p.w": "bulk"}, {"p.w": 0.124},
 )  # fmt: skip
 
 
@@ -25,8 +26,9 @@ def test_lines_say_when_what_and_why() -> None:
     )
     assert DECISION.line() == (
         "22:14:20.000  keep  p: 2 slots are where they help most; slots: w 2; "
-        "E[T] measured 0.25 s, estimated endless; by w bulk"
+        "E[T] measured 0.25 s, estimated endless; by w bulk (off by 12%)"
     )
+    assert replace(DECISION, model_errors={}).line().endswith("; by w bulk")
     assert (CHANGE.line({"p.x"}), DECISION.line({"q.w"})) == ("", "")
 
 

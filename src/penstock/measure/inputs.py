@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil, floor, inf
 
 from penstock.errors import PenstockError
 
 LATEST = 3
 """The last one in so many parts of the time between looks tells what comes now."""
+MOST_OPEN = 10_000
+PATIENCE = 10.0
+"""Times as long as inputs took on average, one may take."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +31,13 @@ class InputFigures:
     """Since the last look."""
     latest_per_second: float = 0.0
     """As `inputs_per_second`, but of the last third of that time, in whole seconds."""
+
+    def counted(self, inputs: int) -> InputFigures:
+        """With rates of so many inputs, where not all that are followed count."""
+        rate = inputs / self.seconds if self.seconds > 0.0 else 0.0
+        share = rate / self.inputs_per_second if self.inputs_per_second > 0.0 else 0.0
+        latest = share * self.latest_per_second
+        return replace(self, inputs_per_second=rate, latest_per_second=latest)
 
     @property
     def behind_seconds(self) -> float:
@@ -51,7 +61,9 @@ class InputMeter:
     """Follows every `every_inputs`-th input through the graph, by counting the rows of it that are left.
 
     Splits, joins and loops need no care: a turn takes rows of an input away and adds those it made of them,
-    once for each stage that reads them. At most `most_open` are followed at a time. Not safe for threads.
+    once for each stage that reads them. At most `most_open` are followed at a time, and none for longer than
+    `patience_seconds` and ten times what inputs took of late: of one whose rows were lost, or meet
+    rows of others again and again, no end is seen. Not safe for threads.
 
     >>> meter = InputMeter(0.0)
     >>> meter.came("frame", 1.0)
@@ -62,13 +74,20 @@ class InputMeter:
         latest_per_second=0.0)
     """
 
-    def __init__(self, now: float, every_inputs: int = 1, most_open: int = 10_000) -> None:
+    def __init__(
+        self,
+        now: float,
+        every_inputs: int = 1,
+        most_open: int = MOST_OPEN,
+        patience_seconds: float = inf,
+    ) -> None:
         if every_inputs < 1 or most_open < 1:
             raise PenstockError(
                 "a meter of inputs must follow every 1 or more inputs and at least 1 at a time, got "
                 f"{every_inputs} and {most_open}: nothing would be measured"
             )
-        self._every, self._most_open = every_inputs, most_open
+        self._every, self._most_open, self._patience = every_inputs, most_open, patience_seconds
+        self._mean = 0.0
         self._open: dict[str, _Open] = {}
         self._number = 0
         self._looked_at = now
@@ -100,7 +119,7 @@ class InputMeter:
         return name in self._open
 
     def look(self, now: float) -> InputFigures:
-        """The figures since the last look; what is open stays so."""
+        """The figures since the last look; what is open stays so, but for what is given up."""
         seconds = now - self._looked_at
         figures = InputFigures(
             inputs_per_second=self._came / seconds if seconds > 0.0 else 0.0,
@@ -112,6 +131,8 @@ class InputMeter:
         )
         self._looked_at, self._came, self._done, self._seconds = now, 0, 0, 0.0
         self._came_in.clear()
+        self._mean = figures.mean_seconds or self._mean
+        self._give_up(now)
         return figures
 
     def _latest(self, now: float, seconds: float) -> float:
@@ -119,6 +140,10 @@ class InputMeter:
         if now - begin < 1.0:
             return self._came / seconds if seconds > 0.0 else 0.0
         return sum(count for second, count in self._came_in.items() if second >= begin) / (now - begin)
+
+    def _give_up(self, now: float) -> None:
+        least = now - max(self._patience, PATIENCE * self._mean)
+        self._open = {name: each for name, each in self._open.items() if each.came_at >= least}
 
     def _close_if_done(self, name: str, at: float) -> None:
         followed = self._open[name]

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from penstock.measure.inputs import InputMeter
+from penstock.measure.inputs import InputFigures, InputMeter
 
 
 class Origin(NamedTuple):
@@ -30,7 +30,7 @@ class Lineage:
     >>> lineage.passed("p.sift", [(frame, True)], features, 1.5)
     >>> lineage.passed("p.match", [(features, True)], None, 2.0)
     >>> lineage.passed("p.count", [(features, True)], None, 2.5)
-    >>> lineage.meter.look(10.0).mean_seconds, lineage.take_turns()["p.match"]
+    >>> lineage.look(10.0).mean_seconds, lineage.take_turns()["p.match"]
     (1.5, 1)
     """
 
@@ -60,7 +60,7 @@ class Lineage:
         """
         left: Counter[str] = Counter()
         for origin, whole in took:
-            for name in self._inputs.get(origin, ()):
+            for name in filter(self.meter.follows, self._inputs.get(origin, ())):
                 left[name] += whole
             if whole and origin in self._unread:
                 self._read(origin)
@@ -69,6 +69,14 @@ class Lineage:
         self._turns[stage] += len(left)
         if made is not None:
             self._derive(made, frozenset(left))
+
+    def look(self, now: float) -> InputFigures:
+        """The figures since the last look; segments of inputs that were given up are forgotten."""
+        figures = self.meter.look(now)
+        for origin, inputs in list(self._inputs.items()):
+            if not any(map(self.meter.follows, inputs)):
+                del self._unread[origin], self._inputs[origin]
+        return figures
 
     def take_turns(self) -> Counter[str]:
         """Turns of each stage that followed inputs had a part in, each counted, since the last call."""

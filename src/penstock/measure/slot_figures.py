@@ -92,10 +92,17 @@ class SlotFigures:
     """Since the interval before: inputs are segments from outside."""
     stages: Mapping[str, StageSlotFigures]
     rows_made: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
-    """By stage, of each row from each of those it reads; "" for what comes from outside."""
+    """By stage, of each row from each of those it reads: stages, and what `outside` names."""
     rows_per_input: float = 1.0
     input_scv: float = 1.0
     """Squared coefficient of variation of the time between inputs."""
+    outside: Mapping[str, float] = field(default_factory=dict)
+    """The same by queue; empty where there is one, whose name is ""."""
+
+    @property
+    def sources(self) -> Mapping[str, float]:
+        """Rows a second from outside, by the names that `rows_made` has for them."""
+        return self.outside or {"": self.outside_rows_per_second}
 
     @property
     def surge(self) -> float:

@@ -45,6 +45,11 @@ class BulkService:
         check_number("the time between segments", self.segment_seconds, 0.0, "none comes before the last")
 
     @property
+    def stepped(self) -> bool:
+        """Fed in segments, it falls by a step where these find no turn to wait for any more."""
+        return self.segment_seconds > 0.0
+
+    @property
     def busy_slots(self) -> float:
         """lambda c1: fixed costs are shared by ever more rows as a stage fills, and do not count."""
         return self.rows_per_second * self.row_seconds

@@ -58,6 +58,11 @@ class DealtTurns:
         check_number("the time between segments", self.segment_seconds, 0.0, "none comes before the last")
 
     @property
+    def stepped(self) -> bool:
+        """Rows are whole: one more slot may leave the longest task as it is."""
+        return True
+
+    @property
     def busy_slots(self) -> float:
         return self.rows_per_second * self.row_seconds
 

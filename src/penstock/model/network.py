@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, is_dataclass, replace
 from functools import cached_property
+from math import inf
 
 from penstock.model.stage_model import ModelError, StageModel, check_number, least_slots
 
@@ -27,6 +28,11 @@ class NetworkStage:
         if rate is None or not is_dataclass(self.model):
             return self
         return replace(self, model=replace(self.model, rows_per_second=factor * rate))
+
+    @property
+    def stepped(self) -> bool:
+        """Whether E[T_i] may fall by steps, and so is not convex in slots."""
+        return bool(getattr(self.model, "stepped", False))
 
     def weighted_seconds(self, slots: int) -> float:
         """What the stage adds to E[T]."""
@@ -95,6 +101,19 @@ class Network:
         """E[T] for slots by stage; inf if a queue grows without end."""
         return sum(stage.weighted_seconds(slots[stage.name]) for stage in self.stages)
 
+    def stage_seconds(self, slots: Mapping[str, int]) -> dict[str, float]:
+        """E[T_i] of a row at each stage, without its weight."""
+        return {stage.name: stage.model.sojourn_seconds(slots[stage.name]) for stage in self.stages}
+
+    def gain_seconds(self, slots: Mapping[str, int]) -> dict[str, float]:
+        """What one more slot for a stage spares of E[T]; inf where the stage cannot keep up."""
+        return {
+            stage.name: spared(
+                stage.weighted_seconds(slots[stage.name]), stage.weighted_seconds(slots[stage.name] + 1)
+            )
+            for stage in self.stages
+        }
+
     def scaled(self, factor: float) -> Network:
         """The same with so many times the rows; a pool of stages stays as it is."""
         return replace(self, stages=tuple(each.scaled(factor) for each in self.stages))
@@ -102,3 +121,8 @@ class Network:
     def utilisation(self, slots: Mapping[str, int]) -> dict[str, float]:
         """Of each stage's slots, the share that must be busy to keep up."""
         return {stage.name: stage.model.busy_slots / slots[stage.name] for stage in self.stages}
+
+
+def spared(now: float, then: float) -> float:
+    """What more slots spare; a stage that cannot keep up comes before all others."""
+    return inf if now == inf else now - then

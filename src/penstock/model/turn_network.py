@@ -16,7 +16,7 @@ from heapq import heappop, heappush
 from math import ceil, floor, inf
 
 from penstock.model.dealt_cost import DealtCost, Slowest, slowest_task
-from penstock.model.flow import OUTSIDE, Reads
+from penstock.model.flow import OUTSIDE, Reads, Sources
 from penstock.model.network import Network
 from penstock.model.stage_model import check_number
 
@@ -42,6 +42,8 @@ class Inflow:
     """Of an input."""
     scv: float = 1.0
     """Squared coefficient of variation of the time between two."""
+    sources: Sources = field(default_factory=lambda: {OUTSIDE: 1.0})
+    """What they come from, each as often as it has of all rows."""
 
     def __post_init__(self) -> None:
         check_number("the rate of inputs", self.inputs_per_second, 0.0, "none would ever come", above=True)
@@ -50,7 +52,8 @@ class Inflow:
 
     def joined(self, count: int) -> Inflow:
         """The same rows with so many inputs at a time."""
-        return Inflow(self.inputs_per_second / count, self.rows * count, self.scv / count)
+        rate, scv = self.inputs_per_second / count, self.scv / count
+        return replace(self, inputs_per_second=rate, rows=self.rows * count, scv=scv)
 
     def times(self, count: int, chance: random.Random) -> list[float]:
         """When so many inputs come; gaps are gamma's, with a mean of exactly what is declared."""
@@ -60,6 +63,10 @@ class Inflow:
             now += scale * gap
             found.append(now)
         return found
+
+    def origins(self, count: int, chance: random.Random) -> list[str]:
+        """Which source each of so many inputs comes from."""
+        return chance.choices(list(self.sources), list(self.sources.values()), k=count)
 
     def _gap(self, chance: random.Random) -> float:
         return chance.gammavariate(1.0 / self.scv, self.scv) if self.scv > 1e-3 else 1.0
@@ -86,7 +93,7 @@ class TurnNetwork(Network):
     reads: Reads
     inflow: Inflow
     seed: int = 1
-    _known: dict[tuple[int, ...], float] = field(default_factory=dict, compare=False, repr=False)
+    _known: dict[tuple[int, ...], list[float]] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def separable(self) -> bool:
@@ -101,10 +108,9 @@ class TurnNetwork(Network):
         )
 
     def sojourn_seconds(self, slots: Mapping[str, int]) -> float:
-        given = tuple(slots[each.name] for each in self.stages)
-        if given not in self._known:
-            self._known[given] = self._gone_through(given) if self.keeps_up(slots) else inf
-        return self._known[given]
+        if not self.keeps_up(slots):
+            return inf
+        return sum(each.weight * mean for each, mean in zip(self.stages, self._means(slots), strict=True))
 
     def scaled(self, factor: float) -> TurnNetwork:
         stages = tuple(each.scaled(factor) for each in self.stages)
@@ -116,13 +122,25 @@ class TurnNetwork(Network):
         return all(slots[each.name] > each.model.busy_slots for each in self.stages)
 
     def stage_seconds(self, slots: Mapping[str, int]) -> dict[str, float]:
-        """E[T_i] of a row at each stage, of the turns that are gone through."""
-        means = self._passage.means([slots[each.name] for each in self.stages])
-        return {each.name: mean for each, mean in zip(self.stages, means, strict=True)}
+        """E[T_i] of a row at each stage, of the turns that are gone through.
 
-    def _gone_through(self, slots: Sequence[int]) -> float:
-        means = self._passage.means(slots)
-        return sum(each.weight * mean for each, mean in zip(self.stages, means, strict=True))
+        Where a queue grows without end there is no end of them, and the stages are told of one by one.
+        """
+        if not self.keeps_up(slots):
+            return super().stage_seconds(slots)
+        return dict(zip((each.name for each in self.stages), self._means(slots), strict=True))
+
+    def gain_seconds(self, slots: Mapping[str, int]) -> dict[str, float]:
+        if not self.keeps_up(slots):
+            return super().gain_seconds(slots)
+        now, names = self.sojourn_seconds(slots), [each.name for each in self.stages]
+        return {name: now - self.sojourn_seconds({**slots, name: slots[name] + 1}) for name in names}
+
+    def _means(self, slots: Mapping[str, int]) -> list[float]:
+        given = tuple(slots[each.name] for each in self.stages)
+        if given not in self._known:
+            self._known[given] = self._passage.means(given)
+        return self._known[given]
 
     @cached_property
     def _passage(self) -> _Passage:
@@ -138,17 +156,20 @@ class _Passage:
         places = {name: place for place, name in enumerate(names)}
         self._costs = [network.costs[name] for name in names]
         self._made = [[read.rows_made for read in network.reads[name]] for name in names]
-        self._first: list[tuple[int, int]] = []
+        first: dict[str, list[tuple[int, int]]] = {source: [] for source in network.inflow.sources}
         self._readers: list[list[tuple[int, int]]] = [[] for _ in names]
         for name in names:
             for edge, read in enumerate(network.reads[name]):
-                to = self._first if read.producer == OUTSIDE else self._readers[places[read.producer]]
+                outside = first.get(read.producer)
+                to = self._readers[places[read.producer]] if outside is None else outside
                 to.append((places[name], edge))
         seconds = FLOORS * network.floor_seconds
         wanted = max(network.inflow.inputs_per_second * seconds, LEAST_INPUTS)
         inflow = network.inflow.joined(ceil(wanted / MOST_INPUTS))
         self._rows = inflow.rows
         self._arrivals = inflow.times(ceil(min(wanted, MOST_INPUTS)), chance)
+        origins = inflow.origins(len(self._arrivals), random.Random(network.seed))
+        self._first = [first[source] for source in origins]
         self._normals = [[chance.gauss(0.0, 1.0) for _ in range(DRAWS)] for _ in names]
         self._evens = [[chance.random() for _ in range(DRAWS)] for _ in names]
         self._slowest: dict[tuple[int, int, int], Slowest] = {}
@@ -166,7 +187,7 @@ class _Passage:
         warm, last = UNCOUNTED * arrivals[-1], len(arrivals)
         while number < last or ends:
             if not ends or (number < last and arrivals[number] < ends[0][0]):
-                for place, edge in self._first:
+                for place, edge in self._first[number]:
                     self._come(place, edge, self._rows, arrivals[number])
                 number += 1
                 continue

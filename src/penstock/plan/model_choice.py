@@ -25,6 +25,11 @@ class Choice:
     """Median relative error of each model, best first."""
     reason: str
 
+    @property
+    def error(self) -> float:
+        """Of the model that fits; inf before anything was measured."""
+        return self.errors.get(self.model, inf)
+
 
 @dataclass
 class ModelChoice:

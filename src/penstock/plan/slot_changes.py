@@ -65,11 +65,14 @@ class SlotDecision:
     """E[T] of the models; None where a queue would grow without end."""
     models: Mapping[str, str] = field(default_factory=dict)
     """The model that stands for each stage."""
+    model_errors: Mapping[str, float] = field(default_factory=dict)
+    """By what share each of them was off of late; without those of which that is not known."""
 
     def to_json(self) -> dict[str, Any]:
         """A dict for `json.dumps`."""
         fields = {**vars(self), "slots": dict(self.slots), "wanted": dict(self.wanted)}
-        return {"kind": "decision", **fields, "models": dict(self.models)}
+        errors = dict(self.model_errors)
+        return {"kind": "decision", **fields, "models": dict(self.models), "model_errors": errors}
 
     def line(self, stages: Collection[str] | None = None) -> str:
         """One line, empty if it is about none of these stages."""
@@ -85,8 +88,12 @@ class SlotDecision:
         words.append(f"E[T] measured {measured}, estimated {estimated}")
         models = {name: self.models[name] for name in shown if name in self.models}
         if models:
-            words.append("by " + ", ".join(f"{_short(name)} {model}" for name, model in models.items()))
+            told = (f"{_short(name)} {model}{self._off(name)}" for name, model in models.items())
+            words.append("by " + ", ".join(told))
         return "; ".join(words)
+
+    def _off(self, stage: str) -> str:
+        return f" (off by {self.model_errors[stage]:.0%})" if stage in self.model_errors else ""
 
 
 SlotLine = SlotChange | SlotDecision

@@ -5,7 +5,8 @@ out one processor too many: here it loops while the sum is below K_max. Algorith
 least E[T]; by equation 4 that is (1/lambda_0) sum(lambda_i/mu_i). Two departures: slots that help nowhere
 stay free, and Algorithm 2 goes on from its last allocation rather than calling Algorithm 1 anew for each K,
 which leads to the same allocations in O((K + N) log N). Both are optimal where every E[T_i] is convex in k.
-Where stages depend on each other (`TurnNetwork`), slots are then moved one by one for as long as that helps.
+Where one falls by steps, slots are given some at a time, which is nearly optimal. Where stages depend
+on each other (`TurnNetwork`), slots are then moved one by one for as long as that helps.
 """
 
 from __future__ import annotations
@@ -16,12 +17,14 @@ from heapq import heapify, heapreplace
 from math import inf
 
 from penstock.errors import PenstockError
-from penstock.model.network import Network
-from penstock.plan.moved_slots import WORTH, best_moved
+from penstock.model.network import Network, spared
+from penstock.plan.moved_slots import WORTH, Slots, best_moved
 from penstock.plan.slot_errors import TargetOutOfReachError, TooFewSlotsError
 
 MOST_SLOTS = 10_000
 """Beyond which no allocation is looked for."""
+AHEAD = 8
+"""Slots that are looked ahead for where a model falls by steps."""
 DRIFT = 1e-10
 """Of the first E[T], by what a sum of that many differences may be wrong."""
 
@@ -63,7 +66,7 @@ def assign_processors(network: Network, most_slots: int) -> SlotPlan:
     free = most_slots - greedy.total
     left = f"; {free} more would help nowhere" if free else ""
     plan = greedy.plan(f"the least E[T] that {most_slots} slots lead to{left}")
-    return plan if network.separable else _grown(network, plan, most_slots)
+    return plan if network.separable else judge(network, _grown(network, plan.slots, most_slots), plan.reason)
 
 
 def min_processors(network: Network, target_seconds: float, most_slots: int = MOST_SLOTS) -> SlotPlan:
@@ -82,7 +85,9 @@ def min_processors(network: Network, target_seconds: float, most_slots: int = MO
             raise TargetOutOfReachError(target_seconds, network, greedy.plan("the most there are"))
         greedy.give()
     plan = greedy.plan(f"the fewest slots with E[T] of at most {target_seconds:.4g} s")
-    return plan if network.separable else _fewest(network, plan, target_seconds, most_slots)
+    if network.separable:
+        return plan
+    return judge(network, _fewest(network, plan.slots, target_seconds, most_slots), plan.reason)
 
 
 def all_though_too_few(network: Network, most_slots: int) -> SlotPlan:
@@ -100,63 +105,54 @@ def all_though_too_few(network: Network, most_slots: int) -> SlotPlan:
     return judge(network, slots, f"all {most_slots} slots, which are too few")
 
 
-def _grown(network: Network, plan: SlotPlan, most_slots: int) -> SlotPlan:
+def _grown(network: Network, slots: Slots, most_slots: int) -> Slots:
     """Slots that would help nowhere may do so where they are moved to."""
-    now = _moved(network, plan)
-    while now.total < most_slots:
-        more = _moved(network, judge(network, _with_one_more(network, now), plan.reason))
-        if not more.sojourn_seconds < (1.0 - WORTH) * now.sojourn_seconds:
+    now = best_moved(network, slots)
+    while sum(now.values()) < most_slots:
+        more = best_moved(network, _with_one_more(network, now))
+        if not network.sojourn_seconds(more) < (1.0 - WORTH) * network.sojourn_seconds(now):
             break
         now = more
     return now
 
 
-def _moved(network: Network, plan: SlotPlan) -> SlotPlan:
-    """Stages that depend on each other: an allocation is where the search for a better one begins."""
-    return judge(network, best_moved(network, plan.slots), plan.reason)
-
-
-def _fewest(network: Network, plan: SlotPlan, target_seconds: float, most_slots: int) -> SlotPlan:
+def _fewest(network: Network, slots: Slots, target_seconds: float, most_slots: int) -> Slots:
     """More than the stages by themselves would need, or fewer, until the target is just met."""
-    now = _moved(network, plan)
-    while now.sojourn_seconds > target_seconds:
-        if now.total >= most_slots:
-            raise TargetOutOfReachError(target_seconds, network, now)
-        now = _moved(network, judge(network, _with_one_more(network, now), plan.reason))
+    now = best_moved(network, slots)
+    while network.sojourn_seconds(now) > target_seconds:
+        if sum(now.values()) >= most_slots:
+            raise TargetOutOfReachError(target_seconds, network, judge(network, now))
+        now = best_moved(network, _with_one_more(network, now))
     least = sum(network.least_slots.values())
-    while now.total > least:
-        fewer = _moved(network, judge(network, _with_one_less(network, now), plan.reason))
-        if fewer.sojourn_seconds > target_seconds:
+    while sum(now.values()) > least:
+        fewer = best_moved(network, _with_one_less(network, now))
+        if network.sojourn_seconds(fewer) > target_seconds:
             break
         now = fewer
     return now
 
 
-def _with_one_more(network: Network, plan: SlotPlan) -> Mapping[str, int]:
-    around = [{**plan.slots, name: slots + 1} for name, slots in plan.slots.items()]
+def _with_one_more(network: Network, slots: Slots) -> Slots:
+    around = [{**slots, name: each + 1} for name, each in slots.items()]
     return min(around, key=network.sojourn_seconds)
 
 
-def _with_one_less(network: Network, plan: SlotPlan) -> Mapping[str, int]:
+def _with_one_less(network: Network, slots: Slots) -> Slots:
     least = network.least_slots
-    around = [{**plan.slots, name: slots - 1} for name, slots in plan.slots.items() if slots > least[name]]
+    around = [{**slots, name: each - 1} for name, each in slots.items() if each > least[name]]
     return min(around, key=network.sojourn_seconds)
 
 
 def judge(network: Network, slots: Mapping[str, int], reason: str = "as it is") -> SlotPlan:
     """What the models say of given slots; E[T] is inf where a stage cannot keep up."""
-    seconds = {each.name: each.model.sojourn_seconds(slots[each.name]) for each in network.stages}
-    gains = {
-        each.name: _gain(each.weighted_seconds(slots[each.name]), each.weighted_seconds(slots[each.name] + 1))
-        for each in network.stages
-    }
+    gains = network.gain_seconds(slots)
     utilisation = network.utilisation(slots)
     helps_most = max(gains, key=lambda name: (gains[name], utilisation[name]))
     bottleneck = max(utilisation, key=lambda name: utilisation[name])
     return SlotPlan(
         slots=dict(slots),
         sojourn_seconds=network.sojourn_seconds(slots),
-        stage_seconds=seconds,
+        stage_seconds=network.stage_seconds(slots),
         helps_most=helps_most,
         gain_seconds=gains[helps_most],
         bottleneck=bottleneck,
@@ -165,20 +161,17 @@ def judge(network: Network, slots: Mapping[str, int], reason: str = "as it is") 
     )
 
 
-def _gain(now: float, then: float) -> float:
-    """What one more slot spares; a stage that cannot keep up comes before all others."""
-    return inf if now == inf else now - then
-
-
 class _Greedy:
-    """An allocation that grows by one slot at a time, each where it helps most.
+    """An allocation that grows where that helps most, by one slot at a time.
 
-    The heap has one entry for each stage: minus the gain of one more slot, its place, its seconds then.
+    Where E[T_i] falls by steps (`NetworkStage.stepped`), one slot may spare nothing and the next much: there
+    as many at a time as spare most a slot. The heap has one entry for each stage: minus what it would gain
+    for each slot, its place, its seconds then, and how many slots that takes.
     """
 
     def __init__(self, network: Network, most_slots: int):
         least = network.least_slots
-        self._network = network
+        self._network, self._most_slots = network, most_slots
         self.total = sum(least.values())
         if self.total > most_slots:
             raise TooFewSlotsError(most_slots, network)
@@ -188,6 +181,7 @@ class _Greedy:
         ]
         self._seconds = sum(self._now)
         self._drift = DRIFT * min(self._seconds, 1.0 / DRIFT)
+        self._ahead: dict[tuple[int, int], float] = {}
         self._heap = [self._entry(place) for place in range(len(self._slots))]
         heapify(self._heap)
 
@@ -196,13 +190,15 @@ class _Greedy:
         return -self._heap[0][0]
 
     def give(self) -> None:
-        """One more slot to the stage where it helps most."""
-        gain, place, then = self._heap[0]
-        self._slots[place] += 1
-        self._now[place] = then
-        self.total += 1
-        # From an endless time nothing can be subtracted.
-        self._seconds = self._seconds + gain if self._seconds < inf else sum(self._now)
+        """More slots to the stage where they help most; if fewer are left, it is asked for fewer first."""
+        _, place, then, slots = self._heap[0]
+        if self.total + slots <= self._most_slots:
+            change = then - self._now[place]
+            self._slots[place] += slots
+            self._now[place] = then
+            self.total += slots
+            # From an endless time nothing can be subtracted.
+            self._seconds = self._seconds + change if self._seconds < inf else sum(self._now)
         heapreplace(self._heap, self._entry(place))
 
     def meets(self, target_seconds: float) -> bool:
@@ -214,6 +210,17 @@ class _Greedy:
         names = (stage.name for stage in self._network.stages)
         return judge(self._network, dict(zip(names, self._slots, strict=True)), reason)
 
-    def _entry(self, place: int) -> tuple[float, int, float]:
-        then = self._network.stages[place].weighted_seconds(self._slots[place] + 1)
-        return -_gain(self._now[place], then), place, then
+    def _entry(self, place: int) -> tuple[float, int, float, int]:
+        stage, now, slots = self._network.stages[place], self._now[place], self._slots[place]
+        if not stage.stepped:
+            then = stage.weighted_seconds(slots + 1)
+            return -spared(now, then), place, then, 1
+        ahead = range(1, max(min(AHEAD, self._most_slots - self.total), 1) + 1)
+        thens = {more: self._seconds_of(place, slots + more) for more in ahead}
+        best = max(ahead, key=lambda more: (spared(now, thens[more]) / more, -more))
+        return -spared(now, thens[best]) / best, place, thens[best], best
+
+    def _seconds_of(self, place: int, slots: int) -> float:
+        if (place, slots) not in self._ahead:
+            self._ahead[place, slots] = self._network.stages[place].weighted_seconds(slots)
+        return self._ahead[place, slots]

@@ -5,15 +5,17 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from math import inf
 
 from penstock.errors import PenstockError
 from penstock.measure.slot_figures import SlotFigures
+from penstock.model.network import Network
 from penstock.plan.controller import SlotController
 from penstock.plan.controller_state import Hold, Rescale, SlotObservation, SlotSettings, SlotState
 from penstock.plan.model_choice import Choice
 from penstock.plan.slot_changes import SlotDecision, finite
-from penstock.plan.slot_models import StageModels, behind, measured
+from penstock.plan.slot_models import POOL, StageModels, behind, measured
 from penstock.spark.dispatcher import Dispatcher
 from penstock.spark.native import NativeStage
 from penstock.spark.rescaling import Rescaler
@@ -30,7 +32,7 @@ class _Controlled:
     """A pipeline under control: what is remembered of it."""
 
     controller: SlotController
-    models: StageModels = field(default_factory=StageModels)
+    models: StageModels
     state: SlotState | None = None
     acting: bool = False
 
@@ -71,7 +73,8 @@ class SlotControl:
                 settings = given if isinstance(given, SlotSettings) else (given or {}).get(name)
                 if settings is None:
                     return None
-                self._controlled[name] = _Controlled(SlotController(settings))
+                models = StageModels(most_slots=settings.most_slots)
+                self._controlled[name] = _Controlled(SlotController(settings), models)
             return self._controlled[name]
 
     def _decide(self, running: RunningPipeline, controlled: _Controlled, figures: SlotFigures) -> None:
@@ -80,6 +83,9 @@ class SlotControl:
         network = controlled.models.network(figures)
         if isinstance(network, str):
             self._rescaler.keep(SlotDecision(figures.at, running.name, False, network, slots, slots))
+            return
+        if controlled.models.shares(slots):
+            self._keep_shared(running, controlled, figures, network)
             return
         seconds, done = measured(figures)
         waits = behind(figures)
@@ -91,7 +97,6 @@ class SlotControl:
         controlled.state = step.state
         decision = step.decision
         wanted = slots if isinstance(decision, Hold) else dict(decision.plan.slots)
-        chosen = {name: each.model for name, each in controlled.models.choices(slots).items()}
         self._rescaler.keep(
             SlotDecision(
                 figures.at,
@@ -102,13 +107,27 @@ class SlotControl:
                 wanted,
                 seconds if done else None,
                 finite(network.sojourn_seconds(slots)),
-                chosen,
+                *_told(controlled.models.choices(slots)),
             )
         )
         if isinstance(decision, Rescale):
             controlled.acting = True
             # Not here: others are to be looked after while a stage with state comes to rest.
             self._dispatcher.submit(lambda: self._act(running, controlled, decision))
+
+    def _keep_shared(
+        self, running: RunningPipeline, controlled: _Controlled, figures: SlotFigures, pool: Network
+    ) -> None:
+        """Fewer slots than stages: they are the pool's, and there is nothing to place."""
+        slots = {name: stage.slots for name, stage in figures.stages.items()}
+        most = controlled.controller.settings.most_slots
+        controlled.state = SlotState(slots, figures.at)
+        seconds, done = measured(figures)
+        shared = f"{most} slot{'s' if most > 1 else ''}"
+        said = f"{len(slots)} stages share {shared}, turn by turn: none has any of its own"
+        times = seconds if done else None, finite(pool.sojourn_seconds({POOL: most}))
+        told = _told(controlled.models.choices(slots))
+        self._rescaler.keep(SlotDecision(figures.at, running.name, False, said, slots, slots, *times, *told))
 
     def _act(self, running: RunningPipeline, controlled: _Controlled, decision: Rescale) -> None:
         try:
@@ -121,6 +140,12 @@ class SlotControl:
             self._rescaler.keep(SlotDecision(now, running.name, False, said, slots, wanted))
         finally:
             controlled.acting = False
+
+
+def _told(choices: Mapping[str, Choice]) -> tuple[dict[str, str], dict[str, float]]:
+    """The models of stages, and by what they were off."""
+    models = {name: each.model for name, each in choices.items()}
+    return models, {name: each.error for name, each in choices.items() if each.error < inf}
 
 
 def check_control(settings: Settings | None, pool_slots: int) -> None:

@@ -135,7 +135,7 @@ def test_a_controlled_run_is_judged_by_its_minutes() -> None:
     minutes = [1, 1, 1, 9, 9, 3, 1, 1, 1, 1, 9, 1]
     found = judge(minutes, [0.5, 5.0, 8.0], [3.0, 9.0], target=3.0)
     assert found.settle_minutes == 2.0
-    assert found.in_target_share == pytest.approx(9 / 10)
+    assert found.in_target_share == pytest.approx(6 / 7), "minutes before the first change do not count"
     assert found.needless == 2, "one before any change of rate, and a second one after it"
     never = judge([1, 1, 1, 9, 9, 1, 1, 9], [], [3.0, 5.0], target=3.0)
     assert never.settle_minutes == 5.0
