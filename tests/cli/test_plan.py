@@ -22,11 +22,13 @@ keep.sink("out", sinks.Callback(lambda table, batch: None), latency="300ms")
 """
 
 
-def profile(stage: str, fixed: float, per_row: float) -> dict[str, float]:
+def profile(stage: str, fixed: float, per_row: float, slots: int = 1) -> dict[str, float]:
+    """`per_row` are slot seconds."""
     profiler = Profiler()
     for rows in (10, 1000, 50, 500, 20, 1000, 10, 800):
-        seconds = fixed + per_row * rows
-        profiler.learn(TurnRecord(stage, "p", 1, "direct", 1, 0.0, seconds, rows, rows, 0.0, 0.0, seconds))
+        seconds = fixed + per_row * rows / slots
+        turn = TurnRecord(stage, "p", 1, "direct", slots, 0.0, seconds, rows, rows, 0.0, 0.0, seconds)
+        profiler.learn(turn)
     return profiler.to_json()
 
 
@@ -60,6 +62,19 @@ def test_a_plan_tells_slots_and_latency_and_what_helps(
     assert "p.keep 500 5 1.5" in said
     assert "the next bottleneck is p.keep, at 3.3" in said
     assert (file.parent / "plan.png").stat().st_size > 10_000
+
+
+@pytest.mark.parametrize(("declared", "slots"), [(1, 4), (11, 2)])
+def test_costs_are_those_of_the_slots_that_turns_really_had(
+    declared: int, slots: int, file: Path, state: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # After a controller has given more than was declared, and where the pool had fewer.
+    keep = f'"keep", lambda rows: rows, parallelism={declared}'
+    file.write_text(FILE.replace('"keep", lambda rows: rows', keep))
+    costs = {"p.read": profile("p.read", 0.05, 0.0001), "p.keep": profile("p.keep", 0.05, 0.003, slots)}
+    (state / "profiles.json").write_text(json.dumps(costs))
+    assert plan(file, state, "--slots", "6") == 0
+    assert "p.keep 500 5 1.5" in " ".join(capsys.readouterr().out.split())
 
 
 def test_the_fewest_slots_meet_the_targets_and_a_tighter_target_takes_more(

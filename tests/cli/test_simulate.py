@@ -91,6 +91,31 @@ def test_planned_batches_can_be_simulated(file: Path, capsys: pytest.CaptureFixt
     assert "batchit" in capsys.readouterr().out
 
 
+def test_slots_of_a_stage_are_those_declared_or_planned_for_the_pool(
+    file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def p50(slots_per_stage: str) -> list[float]:
+        asked = ["--slots", "4,12", "--rate", "80x", "--minutes", "1", "--slots-per-stage", slots_per_stage]
+        assert main(["simulate", str(file), *asked]) == 0
+        said.append(capsys.readouterr().out)
+        cells = [line.split() for line in said[-1].splitlines() if "heat.archive" in line]
+        return [float(each[3]) for each in cells if each[0] == "llf"]
+
+    said: list[str] = []
+    declared, planned = p50("declared"), p50("planned")
+    assert declared[1] == pytest.approx(declared[0], rel=0.05), "with one slot a stage, most of 12 are idle"
+    assert planned[1] < 0.8 * declared[1]
+    assert "planned: heat.warm 5, heat.keep" in said[1]
+
+
+def test_a_pool_for_which_there_is_no_plan_is_simulated_as_declared(
+    file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked = ["--slots", "1", "--rate", "120x", "--minutes", "0.2", "--slots-per-stage", "planned"]
+    assert main(["simulate", str(file), *asked]) == 0
+    assert "as declared: the stages must have at least" in " ".join(capsys.readouterr().out.split())
+
+
 def test_stages_without_costs_lead_to_the_command_that_finds_them(
     file: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -123,9 +123,23 @@ def test_with_other_slots_rows_cost_in_proportion_and_turns_as_before() -> None:
     for rows in (10, 50, 100, 30, 80, 60):
         profiler.learn(turn(rows, 0.1 + 0.01 * rows))
     before = learned(profiler)
-    profiler.rescale(0.5)
+    profiler.rescale(2)
     assert learned(profiler).row_seconds == pytest.approx(before.row_seconds / 2, rel=0.05)
     assert learned(profiler).fixed_seconds == pytest.approx(before.fixed_seconds, rel=0.05)
+    assert (before.slots, learned(profiler).slots) == (1, 2)
+
+
+def test_slots_are_those_of_the_last_turn_and_are_kept() -> None:
+    profiler = Profiler()
+    for slots in (1, 1, 1, 1, 1, 1, 4, 4, 4):
+        for rows in (40, 400, 80):
+            seconds = 0.1 + 0.01 * rows / slots
+            profiler.learn(TurnRecord("s", "p", 1, "direct", slots, 0.0, seconds, rows, 0, 0.0, 0.0, seconds))
+    again = learned(Profiler.from_json(profiler.to_json()))
+    assert again.slots == 4
+    assert again.row_seconds * again.slots == pytest.approx(0.01, rel=0.1)
+    old = {name: value for name, value in profiler.to_json().items() if name != "slots"}
+    assert learned(Profiler.from_json(old)).slots == 1, "files from before do not tell"
 
 
 def test_on_several_slots_fewer_rows_than_slots_take_as_long_as_one_for_each() -> None:

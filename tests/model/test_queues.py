@@ -5,6 +5,7 @@ from __future__ import annotations
 import heapq
 import itertools
 import random
+import time
 from collections.abc import Callable
 from math import inf, isfinite
 
@@ -12,7 +13,16 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from penstock.model import GIGk, MMk, ModelError, least_slots
+from penstock.model import (
+    BulkService,
+    DealtTurns,
+    GIGk,
+    MMk,
+    ModelError,
+    PoolMember,
+    SharedPool,
+    least_slots,
+)
 
 rates = st.floats(0.01, 1000.0)
 loads = st.floats(0.01, 40.0)
@@ -88,6 +98,29 @@ def test_ten_thousand_slots_overflow_nowhere(busy_slots: float) -> None:
     stage = MMk(busy_slots, 1.0)
     assert 1.0 <= stage.sojourn_seconds(10_000) < 3.0
     assert 0.0 <= stage.waiting_share(10_000) <= 1.0
+
+
+@pytest.mark.parametrize("busy_slots", [1.0, 500.0, 9_000.0, 9_990.0, 9_999.0])
+def test_ten_thousand_slots_overflow_in_no_other_model_either(busy_slots: float) -> None:
+    models = (
+        GIGk(busy_slots, 1.0, 4.0, 0.25),
+        BulkService(busy_slots, 0.1, 1.0),
+        DealtTurns(busy_slots, 0.1, 1.0, service_scv=0.5),
+    )
+    for model in models:
+        seconds = model.sojourn_seconds(10_000)
+        assert model.floor_seconds * (1.0 - 1e-9) <= seconds < inf, model
+        assert seconds <= model.sojourn_seconds(9_999) + 1e-9, model
+
+
+def test_twelve_thousand_stages_share_ten_thousand_slots_within_seconds() -> None:
+    # All different, so that none is told by another.
+    members = tuple(PoolMember(f"s{n}", 8.0 + n / 1e4, 0.01, 0.08) for n in range(12_000))
+    pool = SharedPool(members)
+    began = time.perf_counter()
+    waiting, alone = pool.sojourn_seconds(10_000), pool.floor_seconds
+    assert alone < waiting < 10.0 * alone
+    assert time.perf_counter() - began < 20.0
 
 
 def test_a_large_system_waits_as_halfin_and_whitt_say() -> None:

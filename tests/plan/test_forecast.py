@@ -101,6 +101,25 @@ def test_rows_that_come_round_count_at_every_round() -> None:
     shown = forecast(workflow, 4)
     assert shown.stages[1].rows_per_second == pytest.approx(200.0)
     assert shown.sojourn_seconds == pytest.approx(seconds(shown)["enter"] + 2.0 * seconds(shown)["step"])
+    assert shown.sinks[0].seconds == pytest.approx(shown.sojourn_seconds)
+
+
+def test_a_sink_behind_a_loop_waits_for_all_rounds_through_all_of_its_stages() -> None:
+    workflow = Workflow(
+        (
+            PlanStage("merge", 0.02, 0.0001, loops={"more": 1.0}, rows_per_second=100.0),
+            PlanStage("step", 0.02, 0.0001, {"merge": 1.0}),
+            PlanStage("more", 0.02, 0.0001, {"step": 0.75}),
+            PlanStage("done", 0.02, 0.0001, {"step": 0.25}),
+        ),
+        (Product("out", "done", inf),),
+    )
+    shown = forecast(workflow, 8)
+    # A row goes through the loop three times more before it is done, once the last part of it is left out.
+    own = seconds(shown)
+    expected = 4 * (own["merge"] + own["step"]) + 3 * own["more"] + own["done"]
+    assert shown.sinks[0].seconds == pytest.approx(expected)
+    assert shown.sojourn_seconds == pytest.approx(expected)
 
 
 def test_costs_learned_on_several_slots_are_those_of_one_for_each() -> None:

@@ -15,8 +15,8 @@ from penstock.plan.from_graphs import Costs, first_stages, workflow_of
 from penstock.stages import StageGraph, cut
 
 
-def profile(selectivity: float = 1.0, turns: int = 10, state: float = 0.0) -> StageProfile:
-    return StageProfile(0.001, selectivity, 0.05, 0.0005, turns, 0.1, most_rows=400, state_seconds=state)
+def profile(selectivity: float = 1.0, turns: int = 10, state: float = 0.0, slots: int = 1) -> StageProfile:
+    return StageProfile(0.001, selectivity, 0.05, 0.0005, turns, 0.1, 400, state, slots)
 
 
 def known(profiles: Mapping[str, StageProfile]) -> Costs:
@@ -35,14 +35,15 @@ def graph() -> StageGraph:
     return cut(pipeline())
 
 
-ALL = {"p.read": profile(0.5), "p.alert": profile(), "p.keep": profile(state=2.0)}
+ALL = {"p.read": profile(0.5), "p.alert": profile(slots=3), "p.keep": profile(state=2.0)}
 
 
 def test_stages_have_their_measured_costs_and_feed_each_other_by_their_selectivity() -> None:
     workflow = workflow_of([graph()], known(ALL), {"p.read": 100.0, "p.keep": 50.0})
     read, alert, keep = workflow.stages
     assert read == PlanStage("p.read", 0.05, 0.0005, rows_per_second=100.0, most_rows=1600)
-    assert (alert.above, alert.slots, alert.rows_per_second) == ({"p.read": 0.5}, 2, 0.0)
+    # Slots are those that its costs were learned on, not the 2 that it declares.
+    assert (alert.above, alert.slots, alert.rows_per_second) == ({"p.read": 0.5}, 3, 0.0)
     assert workflow.rates == pytest.approx((100.0, 50.0, 50.0))
     assert workflow.products == (Product("p.alerts", "p.alert", 0.5),)
     assert (keep.state_seconds, keep.starts, keep.loading_seconds) == (2.0, False, 0.0)
@@ -85,7 +86,7 @@ def test_stages_that_had_few_turns_are_left_out_and_rows_counted_below_them() ->
 
 def test_slots_in_force_and_sinks_without_a_target_can_be_asked_for() -> None:
     workflow = workflow_of([graph()], known(ALL), {}, all_sinks=True, slots={"p.read": 3})
-    assert [stage.slots for stage in workflow.stages] == [3, 2, 1]
+    assert [stage.slots for stage in workflow.stages] == [3, 3, 1]
     assert workflow.products[1] == Product("p.kept", "p.keep", inf)
 
 

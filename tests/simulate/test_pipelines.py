@@ -20,7 +20,8 @@ SINK = sinks.Callback(lambda table, batch: None)
 
 def profile(name: str) -> StageProfile | None:
     selectivity = 0.01 if name.endswith("by second") else 0.5
-    return StageProfile(0.001, selectivity, 0.04, 0.0001, turns=50, mean_seconds=0.05, most_rows=500)
+    slots = 4 if name.endswith("warm") else 1
+    return StageProfile(0.001, selectivity, 0.04, 0.0001, 50, mean_seconds=0.05, most_rows=500, slots=slots)
 
 
 def heat() -> Pipeline:
@@ -40,8 +41,8 @@ def test_stages_keep_their_queues_costs_windows_and_targets() -> None:
     stages = {stage.name: stage for stage in plant.stages}
     assert list(stages) == ["heat.warm", "heat.keep", "heat.by second"]
     warm, peaks = stages["heat.warm"], stages["heat.by second"]
-    # A profile tells of turns on the slots that the stage has: two slots take twice the slot seconds.
-    assert warm.cost == TurnCost(0.04, 0.0002, 0.1)
+    # It was learned from turns on four slots, whatever the stage declares: four times the slot seconds.
+    assert warm.cost == TurnCost(0.04, 0.0004, 0.1)
     assert (warm.slots, warm.latency_seconds, warm.depth, warm.share) == (2, 0.8, 1, 0.5)
     assert peaks.window == WindowSetup(2.0, 1.0, 0.5)
     assert (peaks.sink, peaks.target_seconds) == ("alarms", 0.8)

@@ -18,12 +18,14 @@ from penstock.cli.simulate_table import Case, draw, table, warnings
 from penstock.cli.state_directory import DEFAULT, StateDirectory
 from penstock.errors import PenstockError
 from penstock.measure.profiles import Profiler
+from penstock.plan.slot_errors import SlotError
 from penstock.scheduling.catalog import policy_named
 from penstock.scheduling.consumption import Planned, parse_consumption
 from penstock.scheduling.policies import BatchIt
 from penstock.simulate.controls import BatchPlanning
 from penstock.simulate.outcome import Outcome
 from penstock.simulate.pipelines import MissingCosts, plant_of
+from penstock.simulate.planned_slots import with_planned_slots
 from penstock.simulate.plant import Plant
 from penstock.simulate.settings import SimulationSettings
 from penstock.simulate.simulation import Simulation
@@ -45,6 +47,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--slots", type=_numbers, default=(2,), metavar="N,N,...", help="sizes of the pool (default: 2)"
+    )
+    parser.add_argument(
+        "--slots-per-stage",
+        choices=("declared", "planned"),
+        default="declared",
+        help="slots of a turn: as the stages declare, or as `penstock plan` gives for each size of the pool "
+        "(default: %(default)s)",
     )
     parser.add_argument(
         "--rate",
@@ -111,10 +120,22 @@ def _cases(plant: Plant, args: argparse.Namespace, seconds: float, console: Cons
     for policy in args.policy.split(","):
         for slots in args.slots:
             console.print(f"{policy} on {slots} slots", highlight=False)
+            placed = _planned(plant, slots, console) if args.slots_per_stage == "planned" else plant
             outcomes = [
-                simulated(plant, policy, slots, args.consumption, seed, seconds) for seed in args.seed
+                simulated(placed, policy, slots, args.consumption, seed, seconds) for seed in args.seed
             ]
             yield Case(policy, slots, tuple(outcomes))
+
+
+def _planned(plant: Plant, slots: int, console: Console) -> Plant:
+    try:
+        placed = with_planned_slots(plant, slots)
+    except SlotError as error:
+        console.print(f"  as declared: {error}", highlight=False)
+        return plant
+    told = ", ".join(f"{stage.name} {stage.slots}" for stage in placed.stages)
+    console.print(f"  planned: {told}", highlight=False)
+    return placed
 
 
 @contextmanager

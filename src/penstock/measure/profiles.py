@@ -24,6 +24,7 @@ _KEPT = (
     "rows_in",
     "rows_out",
     "state_seconds",
+    "slots",
 )
 
 
@@ -51,6 +52,8 @@ class StageProfile:
     """Of a turn; one long past counts less."""
     state_seconds: float = 0.0
     """sigma: by how much the first turn after a start was longer, as state is loaded; 0 without state."""
+    slots: int = 1
+    """Of the turns for which c1 holds: a pool may have fewer than were declared, a controller give others."""
 
     @property
     def trusted(self) -> bool:
@@ -94,6 +97,8 @@ class Profiler:
         self._cold = 0
         self._first: tuple[float, float] | None = None
         self._state_seconds = 0.0
+        self._slots = 0
+        """Of its turns; 0 while that is not known."""
         self._clear()
 
     def _clear(self) -> None:
@@ -106,6 +111,7 @@ class Profiler:
 
         `loads_state`: it was the first after a start of a stage with state.
         """
+        self.rescale(record.slots)
         if loads_state:
             self._first = _rounded(record), record.turn_seconds
         trusted = self._turns >= self.TRUSTED_TURNS
@@ -144,10 +150,12 @@ class Profiler:
         self._rows_in = keep * self._rows_in + record.rows_in
         self._rows_out = keep * self._rows_out + (record.rows_out if rows_out is None else rows_out)
 
-    def rescale(self, factor: float) -> None:
-        """Rows are expected to take so many times as long, as the stage's slots have changed."""
-        if self._rows < TOO_LITTLE or self._seconds < TOO_LITTLE:
+    def rescale(self, slots: int) -> None:
+        """Turns have so many slots from now on: rows are expected to take the longer the fewer these are."""
+        before, self._slots = self._slots or slots, slots
+        if before == slots or self._rows < TOO_LITTLE or self._seconds < TOO_LITTLE:
             return
+        factor = before / slots
         fixed, per_row = self._costs()
         self._seconds = fixed * self._weight + factor * per_row * self._rows
         self._rows_seconds = fixed * self._rows + factor * per_row * self._rows_squared
@@ -161,11 +169,12 @@ class Profiler:
     def from_json(cls, stored: Mapping[str, float]) -> Profiler:
         """One that goes on where another stopped."""
         made = cls()
-        # Files from before they were counted apart have no rows_in, older ones no state.
-        known = {"rows_in": stored["rows"], "state_seconds": 0.0, **stored}
+        # Files from before they were counted apart have no rows_in, older ones no state or slots.
+        known = {"rows_in": stored["rows"], "state_seconds": 0.0, "slots": 0, **stored}
         for name in _KEPT:
             setattr(made, f"_{name}", known[name])
         made._turns = int(stored["turns"])
+        made._slots = int(known["slots"])
         made._least = stored["least"] if stored["least"] >= 0.0 else inf
         made._cold = cls.COLD_TURNS
         return made
@@ -186,6 +195,7 @@ class Profiler:
             mean_seconds=self._seconds / self._weight,
             most_rows=round(self._most_rows),
             state_seconds=self._state_seconds,
+            slots=max(self._slots, 1),
         )
 
     def _costs(self) -> tuple[float, float]:

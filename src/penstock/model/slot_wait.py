@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import exp, log, log1p
+from functools import lru_cache
+from math import log, log1p
+
+import numpy as np
 
 from penstock.model.bulk import BulkService
 
@@ -87,16 +90,27 @@ def wait_behind(others: int, presence: float, turn_seconds: float, slots: int) -
     """
     if slots > others or presence <= 0.0:
         return 0.0
-    below, below_rows = 0.0, 0.0
-    if presence < 1.0:
-        # Fewer than k: the terms of the binomial distribution, by logarithms, as the first may be tiny.
-        chance, odds = others * log1p(-presence), log(presence) - log1p(-presence)
-        for number in range(slots):
-            below += exp(chance)
-            below_rows += number * exp(chance)
-            chance += log((others - number) / (number + 1)) + odds
+    below, below_rows = _fewer_than(slots, others, presence) if presence < 1.0 else (0.0, 0.0)
     full = max(1.0 - below, 0.0)
     present = max(others * presence - below_rows, 0.0)
     ahead = max(present - slots * full, 0.0)
     in_step = min(present / others, full)
     return turn_seconds * (ahead / slots + in_step / slots + (full - in_step) / (slots + 1))
+
+
+def _fewer_than(slots: int, others: int, presence: float) -> tuple[float, float]:
+    """The chance that fewer than so many are present, and how many these are on average, times that chance.
+
+    The terms of the binomial distribution, by logarithms, as the first may be tiny.
+    """
+    odds = log(presence) - log1p(-presence)
+    numbers = np.arange(slots)
+    chances = np.exp(others * log1p(-presence) + numbers * odds + _log_choices(others, slots))
+    return float(chances.sum()), float(chances @ numbers)
+
+
+@lru_cache(maxsize=8)
+def _log_choices(others: int, slots: int) -> np.ndarray:
+    """log of (others choose n), for n below `slots`: the same for every stage of a pool."""
+    numbers = np.arange(1, slots)
+    return np.concatenate(([0.0], np.cumsum(np.log((others - numbers + 1) / numbers))))

@@ -2,7 +2,7 @@
 
 With fewer slots than stages they are shared in time, by the shared-pool model; else each stage has slots of
 its own, placed by AssignProcessors over bulk service. Times are means; a row at a sink has passed every stage
-on the slowest way to it.
+on the slowest way to it, those of a loop as often as rows go round on average.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from penstock.errors import PenstockError
 from penstock.model.bulk import BulkService
 from penstock.model.network import Network, NetworkStage
 from penstock.model.shared_pool import PoolMember, SharedPool
+from penstock.plan.rounds import loop_of, seconds_until
 from penstock.plan.slot_errors import SlotError
 from penstock.plan.slots import MOST_SLOTS, assign_processors
 from penstock.plan.workflow import PlanStage, Workflow
@@ -195,7 +196,7 @@ def _own(workflow: Workflow, slots: int) -> Forecast:
 def _weights(workflow: Workflow) -> dict[str, float]:
     """Turns of a stage for an input: rows of one input share a turn, but go round a loop one by one."""
     outside = sum(stage.rows_per_second for stage in workflow.stages)
-    looping = {name for stage in workflow.stages for name in (stage.name, *stage.loops) if stage.loops}
+    looping = {each.name for stage in workflow.stages for each in loop_of(workflow, stage)}
     return {
         stage.name: rate / outside if stage.name in looping else min(rate / outside, 1.0)
         for stage, rate in zip(workflow.stages, workflow.rates, strict=True)
@@ -219,10 +220,7 @@ def _stages(
 
 
 def _sinks(workflow: Workflow, seconds: Mapping[str, float]) -> tuple[SinkForecast, ...]:
-    """Along the slowest way from a source to each sink."""
-    until: dict[str, float] = {}
-    for stage in workflow.stages:
-        until[stage.name] = seconds[stage.name] + max((until[name] for name in stage.above), default=0.0)
+    until = seconds_until(workflow, seconds)
     return tuple(
         SinkForecast(each.name, until[each.stage], each.target_seconds) for each in workflow.products
     )

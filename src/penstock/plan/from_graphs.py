@@ -32,7 +32,8 @@ def workflow_of(
 
     `rates` are rows per second that come to a stage. With `loops`, rows that come round count too, where
     rates are of sources only; with `all_sinks`, those without a target are products that may take for ever.
-    `slots` are those of stages that have others than were declared; those `starting` load their state next.
+    `slots` are those of stages that have others than their costs were learned on; those `starting` load
+    their state next.
     """
     in_force = slots or {}
     stages: list[PlanStage] = []
@@ -90,7 +91,7 @@ def _plan_stage(
         above,
         loops,
         rows_per_second=rows_per_second,
-        slots=stage.parallelism,
+        slots=profile.slots,
         most_rows=max(BEYOND_SEEN * profile.most_rows, LEAST_KNOWN),
         block_rows=stage.block_rows,
         state_seconds=profile.state_seconds,

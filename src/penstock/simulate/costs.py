@@ -78,9 +78,9 @@ class TurnCost:
         return replace(self, moments=tuple(each - begin for each in self.moments))
 
     @classmethod
-    def of(cls, profile: StageProfile, slots: int, scv: float = 0.0) -> TurnCost:
-        """As a profile has it that was learned from turns on so many slots."""
-        return cls(profile.fixed_seconds, profile.row_seconds * slots, scv)
+    def of(cls, profile: StageProfile, scv: float = 0.0) -> TurnCost:
+        """As a profile has it, by the slots of the turns that it was learned from."""
+        return cls(profile.fixed_seconds, profile.row_seconds * profile.slots, scv)
 
 
 class Chance:

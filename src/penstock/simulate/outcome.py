@@ -87,6 +87,8 @@ class Outcome:
     """Share of the slots' time, 0 to 1."""
     events: int
     """Changes of state, warm-up included: segments that came, grants, ends of turns, deliveries."""
+    segments: int
+    """Of the events, those that came from outside."""
     turns: int
     backlog_seconds: float
     """Rows that wait at the end, in seconds of what comes from outside."""

@@ -68,7 +68,7 @@ def _setup(stage: Stage, graph: StageGraph, pipeline: Pipeline, costs: Costs, sc
     return StageSetup(
         stage.name,
         stage.pipeline,
-        TurnCost.of(profile, stage.parallelism, scv),
+        TurnCost.of(profile, scv),
         stage.inputs,
         output=stage.output,
         sink=stage.sink.name if stage.sink is not None else None,

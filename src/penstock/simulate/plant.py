@@ -72,6 +72,7 @@ class StageSetup:
             turns=1_000_000,
             mean_seconds=mean,
             most_rows=self.profiled_rows,
+            slots=slots,
         )
 
 
@@ -162,16 +163,21 @@ class Plant:
         return Counter(inflow.queue for inflow in self.inflows)
 
     @cached_property
-    def rates(self) -> Mapping[str, float]:
-        """Rows per second at each stage, through loops; refuses a loop in which rows become no fewer."""
+    def outside_rates(self) -> Mapping[str, float]:
+        """Rows per second that come to each stage from outside."""
         outside = dict.fromkeys((stage.name for stage in self.stages), 0.0)
         for inflow in self.inflows:
             for stage in self.readers[inflow.queue]:
                 outside[stage.name] += inflow.arrivals.rows_per_second
+        return outside
+
+    @cached_property
+    def rates(self) -> Mapping[str, float]:
+        """Rows per second at each stage, through loops; refuses a loop in which rows become no fewer."""
         shares = {
             stage.name: {each.name: stage.selectivity for each in self.below(stage)} for stage in self.stages
         }
-        return rates_through(outside, shares)
+        return rates_through(self.outside_rates, shares)
 
     @cached_property
     def steepness(self) -> Mapping[str, float]:

@@ -281,6 +281,7 @@ class Simulation:
             stages={name: stage_outcome(station) for name, station in self.stations.items()},
             slots_busy=self._slot_map.busy_share(occupied, end),
             events=self.events + self._supply.segments,
+            segments=self._supply.segments,
             turns=self.turns,
             backlog_seconds=backlog_seconds(self.plant, self.stations.values()),
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import floor, inf
 from typing import Any
 
@@ -109,15 +109,11 @@ class Station:
     @property
     def learned(self) -> StageProfile:
         """What an engine would know of it now."""
-        known = self.profile
-        return StageProfile(
-            max(self._mean_seconds / self._mean_rows, 1e-12),
-            known.selectivity,
-            known.fixed_seconds,
-            known.row_seconds,
-            known.turns,
-            self._mean_seconds,
-            self.most_rows,
+        return replace(
+            self.profile,
+            seconds_per_row=max(self._mean_seconds / self._mean_rows, 1e-12),
+            mean_seconds=self._mean_seconds,
+            most_rows=self.most_rows,
         )
 
     def view(self, now: float, costs: Costs | None, steepness: float) -> StageView:

@@ -61,13 +61,13 @@ class Profiles:
             if profile is not None:
                 self._known[record.stage] = profile
 
-    def rescale(self, stage: str, factor: float) -> None:
-        """The stage's slots change, so that a row takes so many times as long; turns correct that soon."""
+    def rescale(self, stage: str, slots: int) -> None:
+        """Turns of the stage have so many slots from now on; what that makes of rows, turns correct soon."""
         with self._lock:
             profiler = self._profilers.get(stage)
-            if profiler is None or factor == 1.0:
+            if profiler is None:
                 return
-            profiler.rescale(factor)
+            profiler.rescale(slots)
             if (profile := profiler.profile) is not None:
                 self._known[stage] = profile
 

@@ -128,9 +128,9 @@ class StageBase:
 
     def go_by(self, slots: int) -> None:
         """From the next turn on."""
-        self.place.profiles.rescale(self.name, self.slots / slots)
         self.slots = slots
         self.books.slots = self._occupied
+        self.place.profiles.rescale(self.name, self._occupied)
         self.place.meters.slots_changed(self.name)
 
     @property

@@ -101,7 +101,7 @@ class VirtualCluster:
                     self._pass()
                 stage.paused, stage.resumes = False, True
                 self.pauses.append(self.now - began)
-            stage.profiler.rescale(stage.slots / wanted)
+            stage.profiler.rescale(wanted)
             stage.slots, stage.changed_at = wanted, self.now
             self.changes.append(self.now)
 

@@ -5,44 +5,114 @@ from __future__ import annotations
 import pytest
 
 from penstock.bench.result import BenchResult
-from penstock.bench.scaling.simulator import (
+from penstock.bench.scaling.predicted_runs import (
+    Judged,
     job_cost,
-    of_large_cluster,
-    speed,
+    share_judged,
     tenants_delays,
-    tenants_errors,
+    tenants_judged,
 )
+from penstock.bench.scaling.simulator import of_large_cluster, speed, tell_errors
 from penstock.bench.tenants.load import Load
 from penstock.bench.tenants.runs import JobRun, Run
 from penstock.scheduling.policies import Llf
 from penstock.simulate import TurnCost
+from penstock.simulate.accuracy import Told
+from penstock.simulate.share import ShareSettings, simulated_share
 from penstock.simulate.tenants import TenantsSettings, simulated_tenants
+from penstock.workloads.share_run import ShareRun
 from penstock.workloads.tenants.groups import bulk_jobs, urgent_jobs
 
 JOBS = (*urgent_jobs(2), *bulk_jobs(60_000.0, 2))
 
 
-def measured_as(fixed_seconds: float, told_fixed_seconds: float) -> Run:
-    """A run whose latencies are those of one cost, and whose turns tell of another."""
+def measured_as(fixed_seconds: float) -> Run:
+    """A run in which a turn takes so long, and as its rows do."""
     costs = {group: TurnCost(fixed_seconds, 2e-6) for group in ("urgent", "bulk")}
     real = simulated_tenants(JOBS, costs, TenantsSettings(Llf(), 5.0, 20.0))
-    turns = tuple((30.0, rows, 1, told_fixed_seconds + 2e-6 * rows) for rows in (1000, 5000, 20_000))
+    sizes = (1000, 5000, 20_000) * 8
+    turns = tuple((1.0 + at, rows, 1, fixed_seconds + 2e-6 * rows) for at, rows in enumerate(sizes))
     jobs = tuple(JobRun(job, tuple(real.samples(job.name)), 0.0, 0.0, (), (), turns) for job in JOBS)
     return Run("ours", Load(JOBS), 2, jobs, 0.0, 0.0, (), 0.0, 5.0, 20.0)
 
 
-def test_a_run_simulated_from_its_own_costs_is_met_and_from_others_is_not() -> None:
-    same, other = (tenants_errors(measured_as(0.08, told), seeds=1) for told in (0.08, 0.25))
-    assert set(same) == {"urgent_p50", "urgent_p99", "bulk_p50", "bulk_p99"}
-    # Those of bulk turn on ties here, which the last digit of a cost decides.
-    assert max(same["urgent_p50"], same["urgent_p99"]) < 0.1
-    assert other["urgent_p50"] > 0.3
+def silent(text: str) -> None:
+    """Nobody listens."""
+
+
+def test_a_run_is_predicted_from_another_one_and_replayed_from_itself() -> None:
+    quick, slow = measured_as(0.08), measured_as(0.25)
+    met, missed = (
+        {each.name: each for each in tenants_judged(before, slow, silent, seeds=1)}
+        for before in (slow, quick)
+    )
+    assert list(met) == [f"tenants_{group}_{name}" for group in ("urgent", "bulk") for name in ("p50", "p99")]
+    # Others turn on ties here, which the last digit of a cost decides.
+    assert met["tenants_urgent_p50"].error < 0.15
+    assert met["tenants_urgent_p50"].runs_apart == 0.0
+    assert missed["tenants_urgent_p50"].error > 0.3, "of the run itself nothing is known"
+    assert missed["tenants_urgent_p50"].replay_error < 0.15
+    assert missed["tenants_urgent_p50"].runs_apart > 0.3
+
+
+def test_a_run_of_bench_share_is_predicted_from_another_one() -> None:
+    def run(factor: float, seed: int) -> ShareRun:
+        costs = {"urgent": TurnCost(0.08 * factor, 2e-6, 0.02), "bulky": TurnCost(0.1, 1.5e-6, 0.02)}
+        return simulated_share(costs, ShareSettings(60.0, 10.0, seed=seed))
+
+    like, unlike = (
+        {each.name: each for each in share_judged(run(factor, 1), run(1.0, 2), silent, seeds=5)}
+        for factor in (1.0, 2.0)
+    )
+    assert like["share_urgent_p50"].error < 0.15
+    assert unlike["share_urgent_p50"].error > 0.3
+    assert unlike["share_urgent_p50"].replay_error < 0.1
+    assert like["share_urgent_p50"].arrivals_known_error < 0.1
+    assert [each.enough for each in like.values()] == [True, True, True, False]
+
+
+def told(name: str, samples: int, predicted: float) -> Judged:
+    share = 0.99 if name.endswith("p99") else 0.5
+    ways = (Told(name, samples, share, 1.0, each) for each in (predicted, 0.95, 1.02, 0.9))
+    return Judged("share", *ways)
+
+
+def test_the_largest_error_of_all_groups_counts_and_too_few_results_stand_beside_it() -> None:
+    result = BenchResult("scaling")
+    judged = [told("urgent_p50", 400, 1.1), told("bulky_p50", 48, 0.7), told("bulky_p99", 48, 1.9)]
+    tell_errors(result, judged)
+    assert result.figures == pytest.approx(
+        {
+            "simulator_error": 0.3,
+            "simulator_error_few_results": 0.9,
+            "simulator_error_arrivals_known": 0.05,
+            "simulator_replay_error": 0.02,
+            "measured_runs_apart": 0.1,
+        }
+    )
+    assert list(result.marks) == ["simulator_error"]
+    assert result.missed == ["simulator_error"]
+    assert result.setup["simulator"]["too_few_results"] == ["share_bulky_p99"]
+    shown = ["share_bulky_p99", "48 (too few)", "0.900", "1.000", "1.900", "90.0%", "5.0%", "2.0%", "10.0%"]
+    assert result.tables[0].rows[2] == shown
+    enough = BenchResult("scaling")
+    tell_errors(enough, judged[:2])
+    assert "simulator_error_few_results" not in enough.figures
 
 
 def test_events_a_second_are_counted_over_the_time_they_took() -> None:
     result = BenchResult("scaling")
     speed(result, runs=1, seconds=10.0)
-    assert result.figures["simulator_events_per_s"] > 0
+    assert list(result.figures) == [
+        "simulator_events_per_s",
+        "simulator_turns_per_s",
+        "simulator_events_per_s_llf",
+        "simulator_turns_per_s_llf",
+    ]
+    # 1,000 segments a second come, against some 40 turns a second at first, of three events each.
+    assert result.setup["simulated_events"]["segments that came"] == pytest.approx(0.9, abs=0.02)
+    ratio = result.figures["simulator_events_per_s"] / result.figures["simulator_turns_per_s"]
+    assert ratio == pytest.approx(1120 / 40, rel=0.3)
     part = of_large_cluster(60.0, stages=400, nodes=40)
     # 10 turns a second: each has a grant, an end, and what it brought.
     assert part.events == pytest.approx(60 * 10 * 4, rel=0.3)

@@ -1,0 +1,221 @@
+"""Runs of `bench share` and `bench tenants`: measured twice, and the second predicted from the first."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from penstock.bench.tenants.load import mixed
+from penstock.bench.tenants.runs import JobRun
+from penstock.bench.tenants.runs import Run as TenantsMeasured
+from penstock.bench.tenants.stand import Stand as TenantsStand
+from penstock.bench.tenants.stand import Times as TenantsTimes
+from penstock.scheduling.catalog import policy_named
+from penstock.simulate import TurnCost, fitted
+from penstock.simulate.accuracy import Latencies, Told, compared
+from penstock.simulate.delays import Delays, SeenTurn, delays_of, shown_before
+from penstock.simulate.share import (
+    ShareSettings,
+    created_of,
+    latencies_in,
+    measured_part,
+    predicted_share,
+    replayed_share,
+)
+from penstock.simulate.spells import Part, reordered
+from penstock.simulate.tenants import TenantsRun, TenantsSettings, simulated_tenants
+from penstock.workloads.share_process import run_side
+from penstock.workloads.share_run import ShareRun
+from penstock.workloads.shared_pool import SIDES
+from penstock.workloads.tenants.groups import GROUPS
+
+SHARE_WARMUP_SECONDS = 60.0
+SHARE_SECONDS = (120.0, 250.0)
+"""Measured in the first run and in the second, in which the four bulky pipelines then have 100 windows: of
+fewer, p99 would be but the largest."""
+TENANTS = TenantsTimes(warmup=30.0, measured=60.0, heat=60.0)
+BULK_ROWS_PER_SECOND = 100_000.0
+SEEDS = 15
+"""Simulated runs of each measured one; the median of each figure counts."""
+TICK_SECONDS = 30.0
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Judged:
+    """One figure of a second run: measured, predicted from a first run, and replayed from itself."""
+
+    bench: str
+    predicted: Told
+    arrivals_known: Told
+    """Predicted, but for when its sources were created or its messages fed: as these were."""
+    replayed: Told
+    before: Told
+    """The first run, taken for a prediction."""
+
+    @property
+    def name(self) -> str:
+        return f"{self.bench}_{self.predicted.name}"
+
+    @property
+    def enough(self) -> bool:
+        """Whether there are enough results for it to say something."""
+        return self.predicted.enough
+
+    @property
+    def error(self) -> float:
+        return self.predicted.error
+
+    @property
+    def arrivals_known_error(self) -> float:
+        return self.arrivals_known.error
+
+    @property
+    def replay_error(self) -> float:
+        return self.replayed.error
+
+    @property
+    def runs_apart(self) -> float:
+        return self.before.error
+
+    @property
+    def cells(self) -> list[str]:
+        told = self.predicted
+        few = "" if self.enough else " (too few)"
+        seconds = [f"{each:.3f}" for each in (self.before.told, told.measured, told.told)]
+        errors = (self.error, self.arrivals_known_error, self.replay_error, self.runs_apart)
+        return [self.name, f"{told.samples}{few}", *seconds, *(f"{each:.1%}" for each in errors)]
+
+
+@dataclass(frozen=True)
+class Simulated:
+    """Of a second run: what simulations told, one for each seed."""
+
+    predicted: Sequence[Latencies]
+    arrivals_known: Sequence[Latencies]
+    replayed: Sequence[Latencies]
+
+
+def judged(bench: str, before: Latencies, measured: Latencies, simulated: Simulated) -> list[Judged]:
+    """All figures of a run that was measured after the one `before`."""
+    ways = (simulated.predicted, simulated.arrivals_known, simulated.replayed, [before])
+    return [Judged(bench, *told) for told in zip(*(compared(measured, *way) for way in ways), strict=True)]
+
+
+def judged_share(say: Say) -> list[Judged]:
+    """The side of Penstock, each time in a JVM of its own."""
+    first, second = (_measured_share(seconds, say) for seconds in SHARE_SECONDS)
+    return share_judged(first, second, say)
+
+
+def share_judged(first: ShareRun, second: ShareRun, say: Say, seeds: int = SEEDS) -> list[Judged]:
+    """The figures of the second run, from what the first has shown."""
+    say("  simulating")
+    settings = ShareSettings(measured_part(second).seconds, second.warmup_seconds)
+    known = replace(settings, created=created_of(second) or None)
+    simulated = Simulated(
+        [latencies_in(predicted_share(first, replace(settings, seed=seed))) for seed in range(seeds)],
+        [latencies_in(predicted_share(first, replace(known, seed=seed))) for seed in range(seeds)],
+        [latencies_in(replayed_share(second, seed)) for seed in range(seeds)],
+    )
+    return judged("share", latencies_in(first), latencies_in(second), simulated)
+
+
+def _measured_share(seconds: float, say: Say) -> ShareRun:
+    say(f"bench share: {SHARE_WARMUP_SECONDS:g} s of warm-up, {seconds:g} s measured")
+    run = ShareRun(SIDES["penstock"], SHARE_WARMUP_SECONDS)
+
+    def tell(run: ShareRun) -> None:
+        urgent = run.group("urgent")
+        say(f"  urgent p50 {urgent.p50:.2f} s, p99 {urgent.p99:.2f} s of {urgent.results} results")
+
+    return run_side(run, seconds, on_tick=tell, tick_seconds=TICK_SECONDS)
+
+
+def judged_tenants(say: Say) -> list[Judged]:
+    """Urgent and bulky tenants under llf, twice in one warm process."""
+    say(f"bench tenants: {TENANTS.heat:g} s of heat, {TENANTS.warmup + TENANTS.measured:g} s a run")
+    with (
+        tempfile.TemporaryDirectory(prefix="penstock-simulator-", ignore_cleanup_errors=True) as scratch,
+        closing(TenantsStand(Path(scratch), TENANTS, say)) as stand,
+    ):
+        first, second = (stand.run("ours", mixed(BULK_ROWS_PER_SECOND)) for _ in range(2))
+    return tenants_judged(first, second, say)
+
+
+def tenants_judged(
+    first: TenantsMeasured, second: TenantsMeasured, say: Say, seeds: int = SEEDS
+) -> list[Judged]:
+    """The figures of the second run, from what the first has shown."""
+    say("  simulating")
+    simulated = Simulated(
+        [_told(predicted_tenants(first, first, seed)) for seed in range(seeds)],
+        [_told(predicted_tenants(first, second, seed)) for seed in range(seeds)],
+        [_told(replayed_tenants(second, seed)) for seed in range(seeds)],
+    )
+    return judged("tenants", _latencies(first), _latencies(second), simulated)
+
+
+def predicted_tenants(before: TenantsMeasured, fed: TenantsMeasured, seed: int) -> TenantsRun:
+    """A run that nobody has seen, of the same load and length as one that was, fed as another was."""
+    part = Part(before.warmup, before.warmup + before.measured)
+    costs = reordered(job_costs(before), part, part, seed)
+    settings = replace(_settings(before, seed), fed=_fed(fed))
+    return simulated_tenants(before.load.jobs, costs, settings)
+
+
+def replayed_tenants(measured: TenantsMeasured, seed: int) -> TenantsRun:
+    """A measured run once more, whose turns are as slow at each moment as they were."""
+    return simulated_tenants(measured.load.jobs, job_costs(measured), _settings(measured, seed))
+
+
+def _settings(run: TenantsMeasured, seed: int) -> TenantsSettings:
+    policy = policy_named(run.load.policy.name)
+    return TenantsSettings(policy, run.warmup, run.measured, run.slots, seed, tenants_delays(run), _fed(run))
+
+
+def _fed(run: TenantsMeasured) -> dict[str, tuple[tuple[float, int, float], ...]]:
+    return {each.job.name: each.fed for each in run.jobs}
+
+
+def _latencies(run: TenantsMeasured) -> Latencies:
+    return {group: run.group(group).latencies for group in GROUPS}
+
+
+def _told(run: TenantsRun) -> Latencies:
+    by_group: dict[str, list[float]] = {group: [] for group in GROUPS}
+    for name, job in run.jobs.items():
+        by_group[job.group] += run.latencies(name)
+    return by_group
+
+
+def job_costs(run: TenantsMeasured) -> dict[str, TurnCost]:
+    """By job, where it had turns."""
+    return {each.job.name: cost for each in run.jobs if (cost := job_cost(each, run.warmup))}
+
+
+def job_cost(job: JobRun, warmup: float) -> TurnCost | None:
+    """What turns of a job cost after the warm-up, with all of them to be met again; None without any."""
+    warm = [(rows, slots, seconds) for granted, rows, slots, seconds in job.turns if granted >= warmup]
+    return fitted(warm).meeting(job.turns) if warm else None
+
+
+def tenants_delays(measured: TenantsMeasured) -> Delays:
+    """What passed between the turns of a run, and between messages that were fed and turns."""
+    turns = [
+        SeenTurn(each.job.name, granted, granted + seconds)
+        for each in measured.jobs
+        for granted, _, _, seconds in each.turns
+    ]
+    came = {each.job.name: sorted(at for _, _, at in each.fed) for each in measured.jobs}
+    shown = {
+        each.job.name: sorted(
+            completed + latency for completed, latency, missing in each.samples if not missing
+        )
+        for each in measured.jobs
+    }
+    return replace(delays_of(turns, came, measured.warmup), shown=shown_before(turns, shown))
