@@ -11,7 +11,7 @@ Where stages depend on each other (`TurnNetwork`), slots are then moved one by o
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from heapq import heapify, heapreplace
 from math import inf
 
@@ -119,10 +119,15 @@ def _moved(network: Network, plan: SlotPlan) -> SlotPlan:
 def _fewest(network: Network, plan: SlotPlan, target_seconds: float, most_slots: int) -> SlotPlan:
     """More than the stages by themselves would need, or fewer, until the target is just met."""
     now = _moved(network, plan)
-    while now.sojourn_seconds > target_seconds:
-        if now.total >= most_slots:
-            raise TargetOutOfReachError(target_seconds, network, now)
-        now = _moved(network, judge(network, _with_one_more(network, now), plan.reason))
+    if now.sojourn_seconds > target_seconds:
+        # Each further slot is a search of its own: whether all there are would do is asked first.
+        most = replace(assign_processors(network, most_slots), reason=plan.reason)
+        if most.sojourn_seconds > target_seconds:
+            raise TargetOutOfReachError(target_seconds, network, most)
+        while now.sojourn_seconds > target_seconds and now.total < most.total:
+            now = _moved(network, judge(network, _with_one_more(network, now), plan.reason))
+        if now.sojourn_seconds > target_seconds:
+            now = most
     least = sum(network.least_slots.values())
     while now.total > least:
         fewer = _moved(network, judge(network, _with_one_less(network, now), plan.reason))
