@@ -10,6 +10,7 @@ from penstock.cli.plan import Case, what_if
 from penstock.errors import PenstockError
 from penstock.measure.profiles import Profiler
 from penstock.measure.turns import TurnRecord
+from penstock.plan.slot_changes import SlotDecision
 
 FILE = """
 import pyarrow as pa
@@ -60,6 +61,7 @@ def test_a_plan_tells_slots_and_latency_and_what_helps(
     assert "6 slots, each stage has its own" in said
     # 500 rows/s of 3 ms each keep a slot and a half busy.
     assert "p.keep 500 5 1.5" in said
+    assert said.count(" bulk") == 2
     assert "the next bottleneck is p.keep, at 3.3" in said
     assert (file.parent / "plan.png").stat().st_size > 10_000
 
@@ -99,6 +101,27 @@ def test_what_if_more_came_is_answered_beside_it(
     said = " ".join(capsys.readouterr().out.split())
     assert "rate=2x,slots=9: 9 slots" in said
     assert "rate=9x: the stages must have at least 15 slots, got 6" in said
+
+
+def test_models_are_those_asked_for_or_nearest_to_what_the_engine_chose(
+    file: Path, state: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def said(*more: str) -> str:
+        assert plan(file, state, "--slots", "6", *more) == 0
+        return " ".join(capsys.readouterr().out.split())
+
+    bulk = said()
+    assert "that the engine chose" not in bulk
+    stages = ("p.read", "p.keep", "other.stage")
+    for model in ("bulk", "turns"):
+        decision = SlotDecision(1.0, "p", False, "", {}, {}, models=dict.fromkeys(stages, model))
+        with (state / "slots.jsonl").open("a") as lines:
+            lines.write(json.dumps(decision.to_json()) + "\n")
+    chosen = said()
+    assert chosen.count(" dealt ") == 2
+    assert "models: nearest to those that the engine chose last (turns)" in chosen
+    assert said("--model", "bulk") == bulk
+    assert said("--model", "mmk").count(" mmk ") == 2
 
 
 def test_costs_that_nobody_measured_are_asked_for(

@@ -11,6 +11,7 @@ import pytest
 from penstock.model import DealtCost, DealtTurns, Inflow, NetworkStage, TurnNetwork
 from penstock.model.flow import Read
 from penstock.model.turn_fit import MeasuredTurn, fitted, fitted_together
+from penstock.plan.slot_errors import TargetOutOfReachError
 from penstock.plan.slots import assign_processors, judge, min_processors
 
 RATE = 10.0
@@ -22,11 +23,12 @@ COSTS = {
 NAMES = tuple(COSTS)
 
 
-def chain() -> TurnNetwork:
+def chain(fixed_share: float = 1.0) -> TurnNetwork:
+    """By themselves the stages have that share of the fixed cost: with less, they promise too much."""
     above = ("", *NAMES)
     reads = {name: (Read(above[place], 1.0),) for place, name in enumerate(NAMES)}
     alone = tuple(
-        NetworkStage(name, DealtTurns(RATE, cost.fixed_seconds, cost.row_seconds, cost.scv))
+        NetworkStage(name, DealtTurns(RATE, fixed_share * cost.fixed_seconds, cost.row_seconds, cost.scv))
         for name, cost in COSTS.items()
     )
     return TurnNetwork(alone, COSTS, reads, Inflow(RATE, scv=1 / 12))
@@ -119,6 +121,24 @@ def test_a_plan_that_cannot_keep_up_is_told_stage_by_stage() -> None:
     assert (plan.sojourn_seconds, plan.stage_seconds["parse"]) == (inf, inf)
     assert plan.stage_seconds["store"] < inf
     assert (plan.helps_most, plan.gain_seconds) == ("parse", inf)
+
+
+def test_a_target_that_all_slots_miss_is_refused_without_a_search_at_each_number() -> None:
+    best = assign_processors(chain(fixed_share=0.1), 20)
+    network = chain(fixed_share=0.1)
+    with pytest.raises(TargetOutOfReachError, match="must be one that 20 slots can meet") as error:
+        min_processors(network, 0.98 * best.sojourn_seconds, most_slots=20)
+    assert error.value.best is not None
+    assert error.value.best.slots == best.slots
+    # Beside all 20 only those are looked at that the stages would need by themselves, and one more of each.
+    assert len({sum(given) for given in network._known}) <= 4
+
+
+def test_a_target_that_the_stages_by_themselves_promise_too_early_is_met_by_more_slots() -> None:
+    network, target = chain(fixed_share=0.1), assign_processors(chain(), 14).sojourn_seconds
+    fewest = min_processors(network, target, most_slots=20)
+    assert fewest.sojourn_seconds <= target
+    assert fewest.total <= 14
 
 
 def measured(cost: DealtCost, k: int, most: int, made: float = 1.0) -> list[MeasuredTurn]:

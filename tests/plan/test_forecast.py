@@ -5,7 +5,7 @@ from math import inf
 import pytest
 
 from penstock.errors import PenstockError
-from penstock.model.bulk import BulkService
+from penstock.model import BulkService, DealtTurns, GIGk, MMk, StageModel
 from penstock.plan.forecast import Forecast, fewest_slots, forecast
 from penstock.plan.slot_errors import SlotError
 from penstock.plan.workflow import PlanStage, Product, Workflow
@@ -62,6 +62,52 @@ def test_fewer_slots_than_stages_are_shared() -> None:
     assert all(seconds(shown)[name] >= seconds(own)[name] for name in seconds(own))
 
 
+def test_a_wide_stage_has_its_own_slots_where_small_ones_share_the_others() -> None:
+    shown = forecast(two_ways(), 3)
+    assert shown.shared == 1
+    assert {stage.name: stage.model for stage in shown.stages} == {
+        "read": "pool",
+        "alert": "pool",
+        "keep": "bulk",
+    }
+    assert shown.stages[2].slots == 2
+    assert seconds(shown)["keep"] == pytest.approx(seconds(forecast(two_ways(), 4))["keep"])
+    assert seconds(shown)["read"] > seconds(forecast(two_ways(), 4))["read"]
+    assert shown.sojourn_seconds == pytest.approx(
+        seconds(shown)["read"] + 0.1 * seconds(shown)["alert"] + seconds(shown)["keep"]
+    )
+
+
+@pytest.mark.parametrize(
+    ("model", "expected"),
+    [
+        ("bulk", BulkService(100.0, 0.05, 0.01)),
+        ("dealt", DealtTurns(100.0, 0.05, 0.01)),
+        ("mmk", MMk(100.0, 80.0)),
+        ("gigk", GIGk(100.0, 80.0, service_scv=0.0)),
+    ],
+)
+def test_a_stage_is_told_of_by_its_model(model: str, expected: StageModel) -> None:
+    stage = PlanStage("s", 0.05, 0.005, rows_per_second=100.0, slots=2, seen_row_seconds=0.00625, model=model)
+    shown = forecast(Workflow((stage,), (Product("out", "s", inf),)), 3)
+    assert shown.stages[0].model == model
+    assert shown.stages[0].seconds == pytest.approx(expected.sojourn_seconds(shown.stages[0].slots))
+
+
+def test_by_models_of_rows_an_input_pays_for_each_of_its_rows() -> None:
+    def many(model: str) -> Forecast:
+        stages = (
+            PlanStage("split", 0.0, 0.001, rows_per_second=10.0, model=model),
+            PlanStage("each", 0.0, 0.001, {"split": 3.0}, model=model),
+        )
+        return forecast(Workflow(stages, (Product("out", "each", inf),)), 4)
+
+    for model, rows in (("mmk", 3.0), ("bulk", 1.0)):
+        shown = many(model)
+        by_stage = seconds(shown)["split"] + rows * seconds(shown)["each"]
+        assert shown.sojourn_seconds == pytest.approx(by_stage)
+
+
 def test_the_bottleneck_tells_how_much_more_could_come() -> None:
     shown = forecast(two_ways(), 6)
     assert shown.bottleneck == "keep"
@@ -73,7 +119,7 @@ def test_what_more_slots_cannot_hold_is_refused_with_the_numbers() -> None:
     with pytest.raises(SlotError) as error:
         forecast(two_ways(), 1)
     assert str(error.value) == (
-        "the stages must have at least 4 slots, got 1, of which their rows keep 1.32 busy: queues would grow "
+        "the stages must have at least 3 slots, got 1, of which their rows keep 1.32 busy: queues would grow "
         "without end; needed: more slots, or 76% of the load"
     )
 

@@ -41,7 +41,9 @@ ALL = {"p.read": profile(0.5), "p.alert": profile(slots=3), "p.keep": profile(st
 def test_stages_have_their_measured_costs_and_feed_each_other_by_their_selectivity() -> None:
     workflow = workflow_of([graph()], known(ALL), {"p.read": 100.0, "p.keep": 50.0})
     read, alert, keep = workflow.stages
-    assert read == PlanStage("p.read", 0.05, 0.0005, rows_per_second=100.0, most_rows=1600)
+    assert read == PlanStage(
+        "p.read", 0.05, 0.0005, rows_per_second=100.0, most_rows=1600, seen_row_seconds=0.001
+    )
     # Slots are those that its costs were learned on, not the 2 that it declares.
     assert (alert.above, alert.slots, alert.rows_per_second) == ({"p.read": 0.5}, 3, 0.0)
     assert workflow.rates == pytest.approx((100.0, 50.0, 50.0))

@@ -24,7 +24,9 @@ from penstock.measure.profiles import Profiler
 from penstock.pipeline.latency import parse_positive
 from penstock.pipeline.sources import Rate, Replay
 from penstock.plan.forecast import Forecast, fewest_slots, forecast
+from penstock.plan.forecast_models import MODELS, POOL, nearest
 from penstock.plan.from_graphs import workflow_of
+from penstock.plan.slot_changes import SlotDecision
 from penstock.plan.slot_errors import SlotError
 from penstock.plan.workflow import Workflow
 from penstock.stages.fuse import cut
@@ -70,6 +72,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="rows per second of a source whose rate is not known; may be given again",
     )
     parser.add_argument(
+        "--model",
+        choices=tuple(MODELS),
+        help="that tells of stages with slots of their own (default: what the engine chose, else bulk)",
+    )
+    parser.add_argument(
         "--what-if",
         action="append",
         default=[],
@@ -83,7 +90,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     graphs = [cut(pipeline) for pipeline in load_pipelines(args.file)]
-    workflow = known_workflow(graphs, StateDirectory(args.state), dict(args.rows))
+    state = StateDirectory(args.state)
+    workflow = known_workflow(graphs, state, dict(args.rows))
+    chosen = {} if args.model else chosen_models(state, workflow)
+    workflow = with_models(workflow, args.model, chosen)
     if args.target is not None:
         seconds = parse_positive(args.target, "target", "no slots could meet it")
         workflow = replace(
@@ -95,6 +105,9 @@ def run(args: argparse.Namespace) -> int:
     answered = answers(workflow, [base, *(what_if(text, base) for text in args.what_if)], console)
     for case, found in answered:
         console.print(stage_table(case, found))
+    if chosen:
+        told = ", ".join(sorted(set(chosen.values())))
+        console.print(f"models: nearest to those that the engine chose last ({told})", highlight=False)
     console.print(sink_table(answered))
     for case, found in answered:
         console.print(advice(case, found), highlight=False)
@@ -152,6 +165,23 @@ def known_workflow(
     return workflow_of(graphs, costs.get, rates, loops=True, all_sinks=True)
 
 
+def chosen_models(state: StateDirectory, workflow: Workflow) -> dict[str, str]:
+    """By stage, those that the engine went by when it last looked at its slots; empty where it never did."""
+    chosen: dict[str, str] = {}
+    for line in state.slots():
+        if isinstance(line, SlotDecision):
+            chosen.update(line.models)
+    return {name: model for name, model in chosen.items() if name in workflow.places}
+
+
+def with_models(workflow: Workflow, model: str | None, chosen: Mapping[str, str]) -> Workflow:
+    """Every stage by `model`, else by what is nearest to the chosen one."""
+    stages = (
+        replace(each, model=model or nearest(chosen.get(each.name, each.model))) for each in workflow.stages
+    )
+    return replace(workflow, stages=tuple(stages))
+
+
 def rates_of(
     graphs: Sequence[StageGraph], state: StateDirectory, rows: Mapping[str, float]
 ) -> dict[str, float]:
@@ -200,20 +230,25 @@ def _rows(text: str) -> tuple[str, float]:
 
 
 def stage_table(case: Case, found: Forecast) -> Table:
-    how = "shared by all stages" if found.shared else "each stage has its own"
+    how = "each stage has its own"
+    if found.shared:
+        wide = any(stage.model != POOL for stage in found.stages)
+        how = f"{found.shared} of them shared by the smaller stages" if wide else "shared by all stages"
     title = f"{case.name}: {found.slots} slots, {how}"
     shown = Table(title=title, title_justify="left", box=box.SIMPLE)
     shown.add_column("stage")
     for column in ("rows/s", "slots", "of them busy", "a row stays, s"):
         shown.add_column(column, justify="right")
+    shown.add_column("model")
     for stage in found.stages:
-        slots = "turns" if found.shared else str(stage.slots)
+        slots = "turns" if stage.model == POOL else str(stage.slots)
         shown.add_row(
             stage.name,
             f"{stage.rows_per_second:,.6g}",
             slots,
             f"{stage.busy_slots:.2f}",
             _told(stage.seconds),
+            stage.model,
         )
     return shown
 

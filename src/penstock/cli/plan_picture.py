@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from penstock.plan.forecast import Forecast, forecast
+from penstock.plan.forecast_models import POOL
 from penstock.plan.slot_errors import SlotError
 from penstock.plan.workflow import Workflow
 
@@ -68,7 +69,7 @@ def _draw_stages(axes: Axes, chosen: Forecast, names: list[str]) -> None:
     axes.barh(places, [stages[name].seconds for name in names], height=0.6, color="#56B4E9")
     for place, name in zip(places, names, strict=True):
         stage = stages[name]
-        slots = "shared" if chosen.shared else f"{stage.slots} slot{'s' if stage.slots > 1 else ''}"
+        slots = "shared" if stage.model == POOL else f"{stage.slots} slot{'s' if stage.slots > 1 else ''}"
         axes.annotate(
             f" {slots}, {stage.busy_slots:.2g} busy", (0, place), va="center", fontsize=8, color="#222222"
         )

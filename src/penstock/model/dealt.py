@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from math import exp, inf, sqrt
 
 from penstock.model.dealt_cost import NORMAL, DealtCost, greatest_normal
@@ -72,8 +73,11 @@ class DealtTurns:
 
     def turn_seconds(self, rows: int, slots: int) -> float:
         """L(n)."""
-        cost = DealtCost(self.fixed_seconds, self.row_seconds, self.service_scv)
-        return cost.turn_seconds(max(rows, 1), slots)
+        return self._cost.turn_seconds(max(rows, 1), slots)
+
+    @cached_property
+    def _cost(self) -> DealtCost:
+        return DealtCost(self.fixed_seconds, self.row_seconds, self.service_scv)
 
     def _around(self, rows: float, slots: int) -> float:
         """L over the numbers of rows that vary around a mean as arrivals do."""

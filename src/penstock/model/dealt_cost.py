@@ -77,6 +77,13 @@ def slowest_task(rows: int, slots: int, scv: float) -> Slowest:
     )
 
 
+@lru_cache(maxsize=1 << 16)
+def slowest_moments(rows: int, slots: int, scv: float) -> tuple[float, float]:
+    """Mean and variance of that, which models ask for over and over; 0 for a turn without rows."""
+    slowest = slowest_task(rows, slots, scv) if rows else Slowest(0.0, 0.0, 0.0)
+    return slowest.mean, slowest.variance
+
+
 @dataclass(frozen=True)
 class DealtCost:
     """The cost of a stage's turns.
@@ -104,5 +111,4 @@ class DealtCost:
 
     def turn_seconds(self, rows: int, slots: int) -> float:
         """On average; rows are those that cost."""
-        mean = slowest_task(rows, slots, self.scv).mean if rows else 0.0
-        return self.fixed_seconds + self.row_seconds * mean
+        return self.fixed_seconds + self.row_seconds * slowest_moments(rows, slots, self.scv)[0]

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from math import log
 from typing import NamedTuple
 
-from penstock.model.dealt_cost import DealtCost, slowest_task
+from penstock.model.dealt_cost import DealtCost, slowest_moments
 
 SPREADS = (0.0, 0.05, 0.1, 0.2, 0.35, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0)
 """The squared coefficients of variation that are tried."""
@@ -62,8 +63,12 @@ def fitted(turns: Sequence[MeasuredTurn], usual_fixed_seconds: float | None = No
     squares, with some turns without rows that took `usual_fixed_seconds`: turns of about one size say nothing
     of c0. No c0 is longer than the shortest turns. It is tried by the rows taken and by the rows made.
     """
-    if len(turns) < LEAST_TURNS:
-        return None
+    return _fitted(tuple(turns), usual_fixed_seconds) if len(turns) >= LEAST_TURNS else None
+
+
+@lru_cache(maxsize=256)
+def _fitted(turns: tuple[MeasuredTurn, ...], usual_fixed_seconds: float | None) -> DealtCost:
+    """Kept, as more than one model is made of the same turns."""
     shortest = _shortest([each.seconds for each in turns])
     usual = (
         (shortest, UNKNOWN) if usual_fixed_seconds is None else (min(usual_fixed_seconds, shortest), PRIOR)
@@ -76,16 +81,12 @@ def fitted(turns: Sequence[MeasuredTurn], usual_fixed_seconds: float | None = No
 
 
 def _fit(turns: Sequence[MeasuredTurn], scv: float, by_made: bool, usual: tuple[float, float]) -> _Fit:
-    means, variances = [], []
-    for each in turns:
-        rows = each.rows_out if by_made else each.rows_in
-        slowest = slowest_task(rows, each.slots, scv) if rows else None
-        means.append(slowest.mean if slowest else 0.0)
-        variances.append(slowest.variance if slowest else 0.0)
+    moments = [slowest_moments(each.rows_out if by_made else each.rows_in, each.slots, scv) for each in turns]
+    means = [mean for mean, _ in moments]
     fixed, row = _line(means, [each.seconds for each in turns], usual)
     noise = (LEAST_SPREAD + FIXED_SPREAD * fixed) ** 2
     likely = 0.0
-    for each, mean, variance in zip(turns, means, variances, strict=True):
+    for each, (mean, variance) in zip(turns, moments, strict=True):
         spread = row * row * variance + noise
         likely -= 0.5 * ((each.seconds - fixed - row * mean) ** 2 / spread + log(spread))
     return _Fit(DealtCost(fixed, row, scv if row > 0.0 else 0.0, by_made), likely)

@@ -1,24 +1,27 @@
 """What slots would lead to, before anyone has them: latency at every stage and sink, and what helps next.
 
-With fewer slots than stages they are shared in time, by the shared-pool model; else each stage has slots of
-its own, placed by AssignProcessors over bulk service. Times are means; a row at a sink has passed every stage
-on the slowest way to it, those of a loop as often as rows go round on average.
+With slots enough each stage has some of its own, placed by AssignProcessors over bulk service or another
+model. With fewer, stages whose rows one slot can do share slots in time, by the shared-pool model, and only
+wider ones have their own. Times are means; a row at a sink has passed every stage on the slowest way to it,
+those of a loop as often as rows go round on average.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from math import ceil, inf
+from math import inf
 
 from penstock.errors import PenstockError
-from penstock.model.bulk import BulkService
 from penstock.model.network import Network, NetworkStage
 from penstock.model.shared_pool import PoolMember, SharedPool
+from penstock.plan.forecast_models import BY_ROWS, MODELS, POOL
 from penstock.plan.rounds import loop_of, seconds_until
 from penstock.plan.slot_errors import SlotError
 from penstock.plan.slots import MOST_SLOTS, assign_processors
-from penstock.plan.workflow import PlanStage, Workflow
+from penstock.plan.workflow import Workflow
+
+THE_POOL = "the pool"
 
 
 @dataclass(frozen=True)
@@ -32,6 +35,8 @@ class StageForecast:
     """E[T_i]."""
     busy_slots: float
     """Slots that its rows keep busy: lambda c1."""
+    model: str = "bulk"
+    """That tells it."""
     unseen: bool = False
     """Whether its turns would have many more rows than any that was measured."""
 
@@ -54,8 +59,8 @@ class Forecast:
     """What `slots` slots lead to."""
 
     slots: int
-    shared: bool
-    """Whether the stages take turns on the slots, rather than have slots of their own."""
+    shared: int
+    """Slots on which stages take turns, rather than have slots of their own."""
     stages: tuple[StageForecast, ...]
     sinks: tuple[SinkForecast, ...]
     sojourn_seconds: float
@@ -79,9 +84,10 @@ def forecast(workflow: Workflow, slots: int) -> Forecast:
     if slots < 1:
         raise PenstockError(f"a plan must have at least 1 slot, got {slots}: no turn could ever run")
     workflow = _on_one_slot(workflow)
-    if slots < _own_slots_from(workflow):
-        return _shared(workflow, slots)
-    return _own(workflow, slots)
+    if slots < sum(_own_slots(workflow).values()):
+        workflow = _sharing(workflow)
+    _check_slots(workflow, slots)
+    return _placed(workflow, slots)
 
 
 def fewest_slots(workflow: Workflow, most_slots: int = MOST_SLOTS) -> Forecast:
@@ -124,81 +130,93 @@ def _check_rates(workflow: Workflow) -> None:
 
 def _on_one_slot(workflow: Workflow) -> Workflow:
     """With the costs of rows on one slot: they were learned from turns on as many as a stage has now."""
-    stages = (replace(each, row_seconds=each.slots * each.row_seconds, slots=1) for each in workflow.stages)
+    stages = (
+        replace(
+            each,
+            row_seconds=each.slots * each.row_seconds,
+            seen_row_seconds=each.slots * each.seen_row_seconds,
+            slots=1,
+        )
+        for each in workflow.stages
+    )
     return replace(workflow, stages=tuple(stages))
 
 
-def _least_slots(stage: PlanStage, rate: float) -> int:
-    return int(rate * stage.row_seconds) + 1
+def _own_slots(workflow: Workflow) -> dict[str, int]:
+    """The fewest slots of each stage that shares none."""
+    pairs = zip(workflow.stages, workflow.rates, strict=True)
+    return {stage.name: int(rate * stage.row_seconds) + 1 for stage, rate in pairs if stage.model != POOL}
 
 
-def _own_slots_from(workflow: Workflow) -> int:
-    """From how many slots on each stage has some of its own."""
-    return sum(map(_least_slots, workflow.stages, workflow.rates))
+def _sharing(workflow: Workflow) -> Workflow:
+    """The stages whose rows one slot can do share slots with each other."""
+    pairs = zip(workflow.stages, workflow.rates, strict=True)
+    stages = (
+        replace(stage, model=POOL) if rate * stage.row_seconds < 1.0 else stage for stage, rate in pairs
+    )
+    return replace(workflow, stages=tuple(stages))
 
 
-def _shared(workflow: Workflow, slots: int) -> Forecast:
-    pairs = tuple(zip(workflow.stages, workflow.rates, strict=True))
+def _pool(workflow: Workflow) -> SharedPool | None:
+    """Of the stages that share slots; None where none does."""
+    weights = _weights(workflow)
+    members = tuple(
+        PoolMember(stage.name, rate, stage.fixed_seconds, stage.row_seconds, weights[stage.name])
+        for stage, rate in zip(workflow.stages, workflow.rates, strict=True)
+        if stage.model == POOL
+    )
+    return SharedPool(members) if members else None
+
+
+def _check_slots(workflow: Workflow, slots: int) -> None:
+    """Refuses fewer slots than the rows keep busy."""
+    pool, pairs = _pool(workflow), zip(workflow.stages, workflow.rates, strict=True)
+    needed = sum(_own_slots(workflow).values()) + (int(pool.busy_slots) + 1 if pool else 0)
     busy = sum(rate * stage.row_seconds for stage, rate in pairs)
-    wide = [stage.name for stage, rate in pairs if rate * stage.row_seconds >= 1.0]
-    needed = _own_slots_from(workflow) if wide else ceil(busy + 1e-9)
-    if busy >= slots or wide:
+    if slots < needed:
         raise SlotError(
             f"the stages must have at least {needed} slots, got {slots}, of which their rows keep "
             f"{busy:.3g} busy: queues would grow without end; needed: more slots, or "
             f"{min(slots / busy, 1.0):.0%} of the load"
         )
-    weights = _weights(workflow)
-    members = tuple(
-        PoolMember(stage.name, rate, stage.fixed_seconds, stage.row_seconds, weights[stage.name])
-        for stage, rate in pairs
+
+
+def _placed(workflow: Workflow, slots: int) -> Forecast:
+    """The pool, where there is one, counts as one stage beside those with slots of their own."""
+    weights, pool = _weights(workflow), _pool(workflow)
+    own = tuple(
+        NetworkStage(stage.name, MODELS[stage.model](stage, rate), weights[stage.name])
+        for stage, rate in zip(workflow.stages, workflow.rates, strict=True)
+        if stage.model != POOL
     )
-    pool = SharedPool(members)
-    seconds = {stage.name: pool.stage_seconds(stage.name, slots) for stage in workflow.stages}
-    most = max(pairs, key=lambda pair: pair[1] * pair[0].row_seconds)[0].name
+    plan = assign_processors(Network((*([NetworkStage(THE_POOL, pool)] if pool else []), *own)), slots)
+    seconds, given, bottleneck = dict(plan.stage_seconds), dict(plan.slots), plan.bottleneck
+    shared = given.get(THE_POOL, 0)
+    if pool is not None:
+        for member in pool.members:
+            seconds[member.name], given[member.name] = pool.stage_seconds(member.name, shared), 1
+        if bottleneck == THE_POOL:
+            bottleneck = max(pool.members, key=lambda each: each.work).name
     return Forecast(
         slots,
-        True,
-        _stages(workflow, dict.fromkeys(seconds, 1), seconds),
+        shared,
+        _stages(workflow, given, seconds),
         _sinks(workflow, seconds),
-        pool.sojourn_seconds(slots),
-        "the pool",
-        pool.sojourn_seconds(slots) - pool.sojourn_seconds(slots + 1),
-        most,
-        slots / busy if busy else inf,
-    )
-
-
-def _own(workflow: Workflow, slots: int) -> Forecast:
-    weights = _weights(workflow)
-    network = Network(
-        tuple(
-            NetworkStage(
-                stage.name, BulkService(rate, stage.fixed_seconds, stage.row_seconds), weights[stage.name]
-            )
-            for stage, rate in zip(workflow.stages, workflow.rates, strict=True)
-        )
-    )
-    plan = assign_processors(network, slots)
-    return Forecast(
-        slots,
-        False,
-        _stages(workflow, plan.slots, plan.stage_seconds),
-        _sinks(workflow, plan.stage_seconds),
         plan.sojourn_seconds,
         plan.helps_most,
         plan.gain_seconds,
-        plan.bottleneck,
+        bottleneck,
         1.0 / plan.bottleneck_utilisation if plan.bottleneck_utilisation else inf,
     )
 
 
 def _weights(workflow: Workflow) -> dict[str, float]:
-    """Turns of a stage for an input: rows of one input share a turn, but go round a loop one by one."""
+    """What an input pays of each stage: rows of one input share a turn, but go round a loop one by one."""
     outside = sum(stage.rows_per_second for stage in workflow.stages)
-    looping = {each.name for stage in workflow.stages for each in loop_of(workflow, stage)}
+    singly = {each.name for stage in workflow.stages for each in loop_of(workflow, stage)}
+    singly |= {stage.name for stage in workflow.stages if stage.model in BY_ROWS}
     return {
-        stage.name: rate / outside if stage.name in looping else min(rate / outside, 1.0)
+        stage.name: rate / outside if stage.name in singly else min(rate / outside, 1.0)
         for stage, rate in zip(workflow.stages, workflow.rates, strict=True)
     }
 
@@ -213,6 +231,7 @@ def _stages(
             slots[stage.name],
             seconds[stage.name],
             rate * stage.row_seconds,
+            stage.model,
             unseen=rate * seconds[stage.name] > stage.most_rows,
         )
         for stage, rate in zip(workflow.stages, workflow.rates, strict=True)

@@ -95,6 +95,7 @@ def _plan_stage(
         most_rows=max(BEYOND_SEEN * profile.most_rows, LEAST_KNOWN),
         block_rows=stage.block_rows,
         state_seconds=profile.state_seconds,
+        seen_row_seconds=profile.seconds_per_row,
     )
 
 

@@ -119,10 +119,15 @@ def _grown(network: Network, slots: Slots, most_slots: int) -> Slots:
 def _fewest(network: Network, slots: Slots, target_seconds: float, most_slots: int) -> Slots:
     """More than the stages by themselves would need, or fewer, until the target is just met."""
     now = best_moved(network, slots)
-    while network.sojourn_seconds(now) > target_seconds:
-        if sum(now.values()) >= most_slots:
-            raise TargetOutOfReachError(target_seconds, network, judge(network, now))
-        now = best_moved(network, _with_one_more(network, now))
+    if network.sojourn_seconds(now) > target_seconds:
+        # Each further slot is a search of its own: whether all there are would do is asked first.
+        most = assign_processors(network, most_slots)
+        if most.sojourn_seconds > target_seconds:
+            raise TargetOutOfReachError(target_seconds, network, most)
+        while network.sojourn_seconds(now) > target_seconds and sum(now.values()) < most.total:
+            now = best_moved(network, _with_one_more(network, now))
+        if network.sojourn_seconds(now) > target_seconds:
+            now = dict(most.slots)
     least = sum(network.least_slots.values())
     while sum(now.values()) > least:
         fewer = best_moved(network, _with_one_less(network, now))

@@ -39,6 +39,10 @@ class PlanStage:
     """beta_j of a blocking operator: without so many rows it makes nothing."""
     state_seconds: float = 0.0
     """sigma_j: what it takes to load its state."""
+    seen_row_seconds: float = 0.0
+    """Of a turn for each of its rows, at the sizes that turns had; 0 where that was not measured."""
+    model: str = "bulk"
+    """By which a forecast tells how long rows stay: one of `penstock.plan.forecast_models`."""
     starts: bool = False
     """t_in: the next turn is the first after a start, or after state was loaded anew."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -10,15 +11,23 @@ import pytest
 
 from penstock.bench.result import BenchResult
 from penstock.bench.scaling import control
-from penstock.bench.scaling.allocations import Tried, allocations, rank_correlation, try_case
+from penstock.bench.scaling.allocations import (
+    Tried,
+    allocations,
+    rank_correlation,
+    relative_errors,
+    tell_allocations,
+    try_case,
+)
 from penstock.bench.scaling.bench import PARTS
 from penstock.bench.scaling.bursty import bursty
-from penstock.bench.scaling.cases import BURSTY, CASES, Case, neighbours, shown
+from penstock.bench.scaling.cases import BURSTY, CASES, Case, distance, every_allocation, neighbours, shown
 from penstock.bench.scaling.changes import changes
 from penstock.bench.scaling.control import judge, last_slots, rescales
-from penstock.bench.scaling.planning import logo_detection, planning, some_network
+from penstock.bench.scaling.planning import logo_detection, plan_milliseconds, planning, some_network
 from penstock.bench.scaling.predictions import CHOSEN, KINDS
 from penstock.bench.scaling.stand import POOL_SLOTS, Run, Stand, Times
+from penstock.model import Network
 from penstock.plan import assign_processors
 from penstock.workloads.drs import TOPOLOGIES
 
@@ -58,52 +67,103 @@ def test_there_are_twelve_cases_of_five_shapes_with_4_to_22_slots() -> None:
             assert case.first_slots[name] > case.inputs_per_second * each.rows * each.row_seconds, case.name
 
 
-def test_neighbours_have_one_slot_elsewhere() -> None:
-    found = neighbours(BEST)
+def test_the_nearest_neighbours_have_one_slot_elsewhere_then_two() -> None:
+    found = neighbours(BEST, 4)
     assert sorted(map(shown, found)) == sorted(["3:6:1", "3:5:2", "5:4:1", "4:4:2"])
-    assert all(sum(each.values()) == 10 for each in found)
+    more = neighbours(BEST, 5)
+    assert more[:4] == found
+    assert {distance(BEST, each) for each in more[4:]} == {4}
+    assert {shown(each) for each in more[4:]} == {
+        "2:7:1",
+        "2:6:2",
+        "2:5:3",
+        "6:3:1",
+        "5:3:2",
+        "4:3:3",
+        "3:4:3",
+    }
+    assert all(sum(each.values()) == 10 for each in more)
+    assert len(neighbours({"a": 2, "b": 1, "c": 1}, 5)) == 2, "there are no more"
+
+
+def test_only_the_case_of_four_slots_has_fewer_rivals_than_five() -> None:
+    every = {case.name: list(every_allocation(case.stages, case.most_slots)) for case in CASES}
+    assert {name: len(each) for name, each in every.items() if len(each) < 6} == {"loop 2.5/s K=4": 3}
 
 
 def test_a_case_is_planned_from_what_was_measured_and_tried_with_its_neighbours() -> None:
     tried = try_case(Told(), CASE)
     assert tried.recommended == BEST
     assert shown(tried.runs[0].slots) == "4:5:1"
-    assert len(tried.runs) == 5
+    assert [distance(BEST, run.slots) for run in tried.runs] == [0, 2, 2, 2, 2, 4]
     assert tried.is_best(tried.recommended)
     assert tried.pairs(CHOSEN) == [(run.seconds, run.seconds) for run in tried.runs]
 
 
-def test_neighbours_that_would_not_keep_up_are_tried_last() -> None:
-    class Crowded(Told):
-        def ask(self, **request: Any) -> Any:
-            said = super().ask(**request)
-            if request["do"] != "predict":
-                return said
-            pairs = zip(said, request["allocations"], strict=True)
-            return [{**each, CHOSEN: None} if slots["match"] > 5 else each for each, slots in pairs]
+class Crowded(Told):
+    """A model that takes more than five slots at `match` for too many."""
 
+    def ask(self, **request: Any) -> Any:
+        said = super().ask(**request)
+        if request["do"] != "predict":
+            return said
+        pairs = zip(said, request["allocations"], strict=True)
+        return [{**each, CHOSEN: None} if slots["match"] > 5 else each for each, slots in pairs]
+
+
+def test_of_neighbours_as_near_those_that_would_not_keep_up_are_tried_last() -> None:
     tried = try_case(Crowded(), CASE)
-    assert shown(tried.runs[-1].slots) == "3:6:1"
-    assert len(tried.pairs(CHOSEN)) == len(tried.runs) - 1
+    assert [shown(run.slots) for run in tried.runs][4] == "3:6:1"
     assert shown(try_case(Crowded(), CASE, most_neighbours=1).runs[1].slots) != "3:6:1"
+
+
+def test_what_a_model_calls_endless_ranks_last_and_is_wrong_by_all_of_it() -> None:
+    tried = try_case(Crowded(), CASE)
+    assert (inf, tried.runs[4].seconds) in tried.pairs(CHOSEN)
+    assert sorted(relative_errors([tried], CHOSEN)) == [0.0] * 5 + [1.0]
+    result = BenchResult("scaling")
+    tell_allocations(result, [tried])
+    assert result.figures["rank_correlation"] < 0.95
+    without = Tried(CASE, tried.recommended, tried.runs, [{} for _ in tried.runs])
+    assert without.pairs(CHOSEN) == [], "a model that could not be made says nothing"
+
+
+def test_ranks_within_cases_count_apart_from_those_over_all() -> None:
+    def of(seconds: float) -> Tried:
+        """Far from the others, and all wrong within."""
+        runs = [Run(CASE, BEST, {"sojourn_seconds": seconds + n, "meter_seconds": None}) for n in range(3)]
+        return Tried(CASE, BEST, runs, [dict.fromkeys(KINDS, seconds - n) for n in range(3)])
+
+    result = BenchResult("scaling")
+    tell_allocations(result, [of(100.0 * number) for number in range(1, 9)])
+    assert result.figures["rank_correlation"] > 0.95
+    assert result.figures["rank_correlation_within"] == pytest.approx(-1.0)
 
 
 def test_the_figures_of_allocations() -> None:
     result = BenchResult("scaling")
+    few = Case("loop", 2.5, 4, "uniform")
     allocations(Told(off=0.5), result, [CASE])
     assert result.figures["best_found"] == 1.0
     assert result.figures["model_error"] == 0.0
     assert result.figures["model_error_mmk"] == pytest.approx(0.5)
-    assert result.figures["rank_correlation"] == 1.0
+    assert result.figures["rank_correlation"] == pytest.approx(1.0)
+    assert result.figures["rank_correlation_within"] == pytest.approx(1.0)
     assert result.missed == []
+    assert result.tables[0].rows[0][-1] == "5"
+    allocations(Told({"gather": 1, "work": 2, "check": 1}), other := BenchResult("scaling"), [few])
+    assert other.tables[0].rows[0][-1] == "2, all there are"
     wrong = Tried(CASE, recommended=BEST, runs=[Run(CASE, BEST, {"sojourn_seconds": 1.06})])
     wrong.runs.append(Run(CASE, {**BEST, "match": 4, "extract": 5}, {"sojourn_seconds": 1.0}))
     assert not wrong.is_best(wrong.recommended)
 
 
 def test_rank_correlation_is_spearman_s() -> None:
-    assert rank_correlation([(1, 3), (2, 2), (3, 1)]) == -1.0
-    assert rank_correlation([(1, 10), (5, 20), (9, 80)]) == 1.0
+    assert rank_correlation([(1, 3), (2, 2), (3, 1)]) == pytest.approx(-1.0)
+    assert rank_correlation([(1, 10), (5, 20), (9, 80)]) == pytest.approx(1.0)
+    assert rank_correlation([(1, 1), (2, 2), (inf, 3), (inf, 4)]) == pytest.approx(0.9487, abs=1e-4)
+    assert rank_correlation([(1, 1), (2, 2), (inf, 4), (inf, 3)]) == pytest.approx(0.9487, abs=1e-4)
+    assert rank_correlation([(inf, 1), (inf, 2)]) == 0.0
 
 
 def test_what_each_model_chooses_under_bursty_service_is_told() -> None:
@@ -152,21 +212,42 @@ def test_changes_of_slots_are_read_from_the_decisions() -> None:
     assert last_slots(Run(CASE, BEST, {"decisions": []})) == BEST
 
 
-def test_convergence_wants_one_end_and_at_most_one_change() -> None:
-    class Ends(Told):
-        def ask(self, **request: Any) -> Any:
-            name = request["topology"]
-            best, told = control.PLACED[name][1][0], super().ask(**request)
-            if request["slots"] == best:
-                return told
-            wanted = {f"{name}.{stage}": each for stage, each in best.items()}
-            change = {"at": 30.0, "changes": True, "wanted": wanted, "slots": {}, "reason": ""}
-            return {**told, "decisions": [change]}
+class Ends(Told):
+    """Runs under a controller that leads to what `best` is, or to `elsewhere`."""
 
+    def __init__(self, best: Mapping[str, int], elsewhere: Mapping[str, int] | None = None):
+        super().__init__(best)
+        self.end = dict(elsewhere or best)
+
+    def ask(self, **request: Any) -> Any:
+        told = super().ask(**request)
+        if request["do"] != "run" or "control" not in request or request["slots"] == self.end:
+            return told
+        wanted = {f"{request['topology']}.{stage}": each for stage, each in self.end.items()}
+        change = {"at": 30.0, "changes": True, "wanted": wanted, "slots": {}, "reason": ""}
+        return {**told, "decisions": [change]}
+
+
+VLD = {"vld": control.PLACED["vld"]}
+VLD_BEST, VLD_POOR = ({"extract": k, "match": 8 - k, "aggregate": 1} for k in (4, 6))
+
+
+def test_convergence_wants_one_end_and_at_most_one_change() -> None:
     result = BenchResult("scaling")
-    control.convergence(Ends(), result)
+    control.convergence(Ends(VLD_BEST), result, VLD)
     assert result.figures == {"converged": 1.0}
-    assert [row[3] for row in result.tables[0].rows] == ["0", "1", "0", "0", "1", "0"]
+    assert [row[1:4] for row in result.tables[0].rows] == [
+        ["3:5:1", "4:4:1", "1"],
+        ["5:3:1", "4:4:1", "1"],
+        ["4:4:1", "4:4:1", "0"],
+    ]
+
+
+def test_runs_that_agree_on_a_poor_place_have_not_converged() -> None:
+    result = BenchResult("scaling")
+    control.convergence(Ends(VLD_BEST, elsewhere=VLD_POOR), result, VLD)
+    assert result.figures == {"converged": 0.0}
+    assert result.tables[0].rows[-1][1:3] == ["4:4:1", "6:2:1"], "the best start is what was measured"
 
 
 def test_pauses_and_losses_are_the_worst_that_were_seen() -> None:
@@ -189,10 +270,26 @@ def test_pauses_and_losses_are_the_worst_that_were_seen() -> None:
 def test_plans_are_timed_for_networks_that_fit_their_slots() -> None:
     result = BenchResult("scaling")
     planning(result)
-    assert set(result.figures) == {"plan_ms_k22", "plan_ms_k10000_n100"}
+    assert set(result.figures) == {
+        "plan_ms_k22",
+        "plan_ms_k10000_n100",
+        "plan_ms_k22_turns",
+        "fewest_ms_k22_turns",
+    }
     assert [row[0] for row in result.tables[0].rows] == ["12", "24", "48", "96", "192"]
     assert assign_processors(logo_detection(22), 22).total == 22
     assert some_network(100, 8000.0).busy_slots == pytest.approx(8000.0)
+
+
+def test_each_plan_that_is_timed_has_models_of_its_own() -> None:
+    made: list[Network] = []
+
+    def make() -> Network:
+        made.append(logo_detection(22))
+        return made[-1]
+
+    plan_milliseconds(make, 22, runs=3)
+    assert len(made) == 3
 
 
 def test_every_part_can_be_asked_for() -> None:

@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf
-from statistics import median
+from statistics import StatisticsError, correlation, fmean, median
 
 from penstock.bench.result import BenchResult, Plot, Table, at_least, at_most
 from penstock.bench.scaling import plots
-from penstock.bench.scaling.cases import CASES, Case, Slots, neighbours, shown
+from penstock.bench.scaling.cases import (
+    CASES,
+    NEARLY,
+    Case,
+    Slots,
+    distance,
+    every_allocation,
+    neighbours,
+    shown,
+)
 from penstock.bench.scaling.predictions import CHOSEN, KINDS
 from penstock.bench.scaling.stand import Run, Stand
 from penstock.bench.stats import single, summary
 
 NEIGHBOURS = 5
-NEARLY = 1.05
-"""What is within 5% of the best is as good."""
 PLANS = 3
 """How often the plan is made anew from what was measured under the last one, until it stays."""
 
@@ -46,9 +54,16 @@ class Tried:
         return self.seconds_of(slots) <= NEARLY * self.best.seconds
 
     def pairs(self, kind: str) -> list[tuple[float, float]]:
-        """(predicted, measured), where that kind of model said anything."""
+        """(predicted, measured), where that kind of model said anything; inf for what it calls endless."""
         both = zip(self.predicted, self.runs, strict=True)
-        return [(float(said), run.seconds) for each, run in both if (said := each.get(kind)) is not None]
+        return [(_endless(each[kind]), run.seconds) for each, run in both if kind in each]
+
+    @property
+    def rivals(self) -> str:
+        """How many other allocations were run, and whether there are no more."""
+        others = len(self.runs) - 1
+        every = every_allocation(self.case.stages, sum(self.recommended.values()))
+        return f"{others}, all there are" if others == sum(1 for _ in every) - 1 else str(others)
 
 
 def allocations(stand: Stand, result: BenchResult, cases: Sequence[Case] = CASES) -> None:
@@ -62,6 +77,10 @@ def tell_allocations(result: BenchResult, tried: Sequence[Tried]) -> None:
     pairs = [pair for each in tried for pair in each.pairs(CHOSEN)]
     if len(pairs) > 2:
         result.put("rank_correlation", single(rank_correlation(pairs)), at_least(0.95))
+    # Cases differ by more than the allocations of one do, so that over all of them ranks are easily right.
+    within = [rank_correlation(own) for each in tried if len(own := each.pairs(CHOSEN)) > 2]
+    if within:
+        result.put("rank_correlation_within", single(fmean(within)))
     errors = {kind: relative_errors(tried, kind) for kind in KINDS}
     result.put("model_error", summary(errors[CHOSEN]), at_most(0.15))
     result.put("model_error_mmk", summary(errors["mmk"]))
@@ -106,10 +125,13 @@ def try_case(
             break
         slots = wanted
     tried.recommended = dict(slots)
-    around = neighbours(slots)
+    around = neighbours(slots, most_neighbours)
     said = stand.ask(do="predict", allocations=around)
-    # Those that would not keep up, by the models, come last.
-    nearest = sorted(zip(around, said, strict=True), key=lambda pair: _told(pair[1]))[:most_neighbours]
+    # Of those as near, the ones that would not keep up, by the models, come last.
+    nearest = sorted(
+        zip(around, said, strict=True),
+        key=lambda pair: (distance(slots, pair[0]), _endless(pair[1].get(CHOSEN))),
+    )[:most_neighbours]
     others = _of_rivals(tried, rivals, [tried.recommended, *(each for each, _ in nearest)])
     own = stand.ask(do="predict", allocations=[tried.recommended, *others])
     tried.predicted = [own[0], *(told for _, told in nearest), *own[1:]]
@@ -131,8 +153,8 @@ def _of_rivals(tried: Tried, kinds: Sequence[str], chosen: Sequence[Slots]) -> l
     return found
 
 
-def _told(said: Predicted) -> float:
-    seconds = said.get(CHOSEN)
+def _endless(seconds: float | None) -> float:
+    """What is not told, as a queue would grow without end."""
     return inf if seconds is None else seconds
 
 
@@ -149,29 +171,29 @@ def _in_order(slots: Slots, case: Case) -> dict[str, int]:
 
 
 def relative_errors(tried: Sequence[Tried], kind: str) -> list[float]:
-    return [abs(said - real) / real for each in tried for said, real in each.pairs(kind)]
+    """What a model calls endless was done all the same: it is wrong by all of it."""
+    return [
+        abs(said - real) / real if said < inf else 1.0 for each in tried for said, real in each.pairs(kind)
+    ]
 
 
 def rank_correlation(pairs: Sequence[tuple[float, float]]) -> float:
-    """Spearman's, over (predicted, measured).
+    """Spearman's, over (predicted, measured); equals have the mean of their ranks. 0 where all are equal.
 
-    >>> rank_correlation([(1.0, 10.0), (2.0, 30.0), (3.0, 20.0), (4.0, 40.0)])
+    >>> round(rank_correlation([(1.0, 10.0), (2.0, 30.0), (3.0, 20.0), (4.0, 40.0)]), 3)
     0.8
     """
-    if len(pairs) < 2:
-        return float("nan")
-    ranks = [_ranks([pair[side] for pair in pairs]) for side in (0, 1)]
-    apart = float(sum((one - other) ** 2 for one, other in zip(*ranks, strict=True)))
-    count = len(pairs)
-    return 1.0 - 6.0 * apart / (count * (count * count - 1))
+    said, real = ([pair[side] for pair in pairs] for side in (0, 1))
+    try:
+        return correlation(_ranks(said), _ranks(real))
+    except StatisticsError:
+        return 0.0
 
 
-def _ranks(values: Sequence[float]) -> list[int]:
-    order = sorted(range(len(values)), key=lambda place: values[place])
-    found = [0] * len(values)
-    for rank, place in enumerate(order):
-        found[place] = rank
-    return found
+def _ranks(values: Sequence[float]) -> list[float]:
+    order = sorted(values)
+    # Of equals the first and the last: what lies between them has the same mean.
+    return [(bisect_left(order, each) + bisect_right(order, each) - 1) / 2 for each in values]
 
 
 def _table(tried: Sequence[Tried]) -> Table:
@@ -187,7 +209,9 @@ def _table(tried: Sequence[Tried]) -> Table:
                 shown(each.best.slots),
                 f"{each.best.seconds:.2f}",
                 "yes" if each.is_best(each.recommended) else "no",
+                each.rivals,
             ]
         )
     columns = ["case", "recommended", "predicted s", "measured s", "best", "its s", "best or within 5%"]
+    columns.append("rivals")
     return Table("recommended slots and the best of their neighbourhood (emulated)", columns, rows)

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
+from math import inf
 from typing import Any
 
 from penstock.bench.result import BenchResult, Plot, Table, at_least, at_most
 from penstock.bench.scaling import plots
-from penstock.bench.scaling.cases import Case, Slots, shown
+from penstock.bench.scaling.cases import NEARLY, Case, Slots, every_allocation, shown
+from penstock.bench.scaling.predictions import CHOSEN
 from penstock.bench.scaling.stand import POOL_SLOTS, Run, Stand
 from penstock.bench.stats import single
 
@@ -40,6 +42,8 @@ PLACED: Mapping[str, tuple[Case, Sequence[Slots]]] = {
     ),
 }
 PLACED_MINUTES, PLACED_WAIT, PLACED_WINDOW = 18.0, 6.0, 6
+BY_MODEL = 3
+"""Of all allocations, those that are measured as they may be the best."""
 
 
 @dataclass(frozen=True)
@@ -71,27 +75,67 @@ def changes_of_rate(stand: Stand, result: BenchResult) -> None:
     result.plots.append(Plot("control", lambda figure: plots.draw_control(figure, runs, minute, T_MAX)))
 
 
+@dataclass(frozen=True)
+class Ended:
+    """Controlled runs of a case, and runs with fixed slots of what may be the best for it."""
+
+    runs: Sequence[Run]
+    tried: Sequence[Run]
+
+    @property
+    def best(self) -> Run:
+        return min(self.tried, key=lambda run: run.seconds)
+
+    @property
+    def seconds(self) -> dict[str, float]:
+        """Measured, by slots as they are shown."""
+        return {shown(run.slots): run.seconds for run in self.tried}
+
+    def converged(self, minute: float) -> bool:
+        """Whether all end alike, after one change at most, and not in a poor place."""
+        ends = {shown(last_slots(run)) for run in self.runs}
+        once = all(len(rescales(run, minute)) <= 1 for run in self.runs)
+        return len(ends) == 1 and once and self.seconds.get(ends.pop(), inf) <= NEARLY * self.best.seconds
+
+    def row(self, run: Run, minute: float) -> list[str]:
+        end = shown(last_slots(run))
+        seconds = f"{self.seconds[end]:.2f}" if end in self.seconds else "-"
+        return [shown(run.slots), end, str(len(rescales(run, minute))), seconds]
+
+
 def convergence(
     stand: Stand, result: BenchResult, placed: Mapping[str, tuple[Case, Sequence[Slots]]] = PLACED
 ) -> None:
-    """Two starts that are not the best, and the one that they lead to, for each application."""
-    good, ended = [], {}
+    """Two starts that are not the best, and then the best, for each application.
+
+    The best is measured, with fixed slots: of the ends of the two, and of what the models say least of
+    among all allocations. So runs that agree on a poor place have not converged.
+    """
+    ended, minute = {}, stand.times.minute
     for name, (case, starts) in placed.items():
         runs = [_placed(stand, case, start) for start in starts]
-        runs.append(_placed(stand, case, last_slots(runs[0])))
-        ends = {shown(last_slots(run)) for run in runs}
-        good.append(len(ends) == 1 and all(len(rescales(run, stand.times.minute)) <= 1 for run in runs))
-        ended[name] = runs
+        tried = _candidates(stand, case, [last_slots(run) for run in runs])
+        runs.append(_placed(stand, case, Ended(runs, tried).best.slots))
+        ended[name] = Ended(runs, tried)
+    good = [each.converged(minute) for each in ended.values()]
     result.put("converged", single(sum(good) / len(good)), at_least(1.0))
-    rows = [
-        [name, shown(run.slots), shown(last_slots(run)), str(len(rescales(run, stand.times.minute)))]
-        for name, runs in ended.items()
-        for run in runs
-    ]
-    result.tables.append(Table("where slots end (emulated)", ["", "start", "end", "changes"], rows))
+    rows = [[name, *each.row(run, minute)] for name, each in ended.items() for run in each.runs]
+    columns = ["", "start (the last: the best measured)", "end", "changes", "measured there, s"]
+    result.tables.append(Table("where slots end (emulated)", columns, rows))
+    shown_runs = {name: each.runs for name, each in ended.items()}
     result.plots.append(
-        Plot("convergence", lambda figure: plots.draw_convergence(figure, ended, stand.times.minute))
+        Plot("convergence", lambda figure: plots.draw_convergence(figure, shown_runs, minute))
     )
+
+
+def _candidates(stand: Stand, case: Case, ends: Sequence[Slots]) -> list[Run]:
+    """Runs of what may be the best: the ends, and what the models say least of among all allocations."""
+    runs = [stand.run(case, each) for each in {shown(each): each for each in ends}.values()]
+    every = list(every_allocation(case.stages, case.most_slots))
+    said = stand.ask(do="predict", allocations=every)
+    told = [(each[CHOSEN], place) for place, each in enumerate(said) if each.get(CHOSEN) is not None]
+    least = [every[place] for _, place in sorted(told)[:BY_MODEL]]
+    return runs + [stand.run(case, each) for each in least if each not in ends]
 
 
 def _placed(stand: Stand, case: Case, start: Slots) -> Run:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import accumulate
+from math import inf
 from typing import TYPE_CHECKING, Any
 
 from penstock.bench.scaling.cases import shown
@@ -39,7 +40,8 @@ def draw_predicted(figure: Figure, tried: Sequence[Tried]) -> None:
     """Predicted against measured (figure 7)."""
     axes = figure.subplots()
     for name, colour in COLOURS.items():
-        pairs = [pair for each in tried if each.case.topology == name for pair in each.pairs(CHOSEN)]
+        own = [pair for each in tried if each.case.topology == name for pair in each.pairs(CHOSEN)]
+        pairs = [pair for pair in own if pair[0] < inf]
         if pairs:
             axes.plot(*zip(*pairs, strict=True), "o", color=colour, label=name, markersize=4)
     low, high = axes.get_xlim()

@@ -22,12 +22,13 @@ class Predictions:
     def __init__(self) -> None:
         self._models = {kind: StageModels(None if kind == CHOSEN else kind) for kind in KINDS}
         self._figures: SlotFigures | None = None
+        self._made: dict[str, Network] | None = None
 
     def learn(self, figures: SlotFigures | None) -> bool:
         """Takes in an interval that has ended; whether it was a new one."""
         if figures is None or (self._figures is not None and figures.at <= self._figures.at):
             return False
-        self._figures = figures
+        self._figures, self._made = figures, None
         for models in self._models.values():
             models.learn(figures)
         return True
@@ -63,8 +64,10 @@ class Predictions:
     def _networks(self) -> dict[str, Network]:
         if self._figures is None:
             return {}
-        made = {kind: models.network(self._figures) for kind, models in self._models.items()}
-        return {kind: each for kind, each in made.items() if isinstance(each, Network)}
+        if self._made is None:
+            made = {kind: models.network(self._figures) for kind, models in self._models.items()}
+            self._made = {kind: each for kind, each in made.items() if isinstance(each, Network)}
+        return self._made
 
 
 def _short(name: str) -> str:
