@@ -5,6 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from penstock.measure.profiles import Profiler
+from penstock.measure.turns import TurnRecord
 from penstock.scheduling import Fifo, Grant, Hold, Llf, Scheduler, StageView
 from penstock.scheduling.contexts import PriorityContext
 from penstock.scheduling.laxity import (
@@ -291,3 +293,95 @@ def test_a_turn_on_several_slots_has_a_row_for_each_however_long_rows_take() -> 
     stage = StageView("s", "p", 50, 0.0, 0.0, slots=7, fixed_seconds=0.05, row_seconds=0.9, rows_seen=2)
     assert cut_to_grain(stage, 50, 0.5) == 7
     assert cut_to_grain(stage, 3, 0.5) == 3
+
+
+def test_a_turn_that_should_have_ended_counts_as_no_free_slot() -> None:
+    scheduler = Scheduler(Llf(), slots=2)
+    half = replace(BULK, fixed_seconds=0.05, row_seconds=0.45 / 100_000, name="half")
+    scheduler.wait(half)
+    assert isinstance(scheduler.next(0.0), Grant)
+    # It was to end at 0.5, or at 0.65 at the latest.
+    scheduler.wait(replace(BULK, ready_since=0.7))
+    scheduler.expect("urgent", 1.0)
+    granted = scheduler.next(0.7)
+    assert isinstance(granted, Grant)
+    assert "cut so that urgent can start in time" in granted.reason
+    assert SAFETY * turn_seconds(BULK, granted.rows) <= 0.3 + 1e-6
+
+
+def test_a_turn_that_took_other_rows_than_it_was_granted_ends_when_those_are_done() -> None:
+    for rows, granted_rows in ((40_000, 100_000), (90_000, 70_000)):
+        scheduler = Scheduler(Llf(), slots=2)
+        scheduler.wait(replace(BULK, name="other", rows_waiting=50_000))
+        assert isinstance(scheduler.next(0.0), Grant)
+        scheduler.took("other", rows)
+        scheduler.wait(BULK)
+        scheduler.expect("urgent", SAFETY * 0.75)
+        granted = scheduler.next(0.0)
+        assert isinstance(granted, Grant)
+        assert granted.rows == granted_rows
+
+
+def test_a_stage_whose_first_turns_were_cold_is_known_better_after_a_small_one() -> None:
+    """One slot, and an urgent turn of 50 ms each second, which may begin 0.1 s late."""
+    profiler = Profiler()
+    for rows in (1000, 10_000, 1000, 10_000, 1000, 10_000):
+        profiler.learn(turn_record(rows, 0.85 + 1e-5 * rows))
+    scheduler = Scheduler(Llf(), slots=1, patience_seconds=30.0, grain_seconds=1.0)
+    now, second, late, bulk_seconds = 0.0, 1, 0, 0.0
+    while now < 10.0:
+        if now >= second:
+            scheduler.expect("urgent", None)
+            scheduler.wait(replace(urgent(second + 0.1, deferred=False), ready_since=float(second)))
+        else:
+            scheduler.expect("urgent", second + 0.1)
+        known = profiler.profile
+        assert known is not None
+        assert known.trusted
+        scheduler.wait(replace(BULK, fixed_seconds=known.fixed_seconds, row_seconds=known.row_seconds,
+                               rows_seen=known.most_rows, rows_waiting=10_000_000))  # fmt: skip
+        decision = scheduler.next(now)
+        if not isinstance(decision, Grant):
+            now = min(decision.until, second if now < second else inf)
+            continue
+        seconds = 0.05 + 1e-5 * decision.rows
+        if decision.stage == "urgent":
+            late += now > second + 0.1
+            second, seconds = second + 1, 0.05
+        else:
+            bulk_seconds += seconds
+            profiler.learn(turn_record(decision.rows, seconds))
+        now += seconds
+        scheduler.finished(decision.stage, now)
+    assert bulk_seconds > 5.0
+    assert late <= 1
+
+
+def turn_record(rows: int, seconds: float) -> TurnRecord:
+    return TurnRecord("bulk", "p", 1, "direct", 1, 0.0, seconds, rows, rows, 0.0, 0.0, seconds)
+
+
+def test_small_turns_that_teach_nothing_become_rarer() -> None:
+    scheduler = Scheduler(Llf(), slots=1)
+    slow = replace(BULK, fixed_seconds=4.0)
+    tried = []
+    for tenth in range(300):
+        now = tenth / 10
+        scheduler.expect("urgent", now + 0.5)
+        scheduler.wait(replace(slow, ready_since=now))
+        granted = scheduler.next(now)
+        if isinstance(granted, Grant):
+            assert granted.rows == 5_000
+            assert granted.reason.endswith("few rows, as its turns may be shorter than its profile says")
+            tried.append(now)
+            scheduler.finished("bulk", now)
+    assert tried == pytest.approx([2.0, 6.1, 14.2])
+
+
+def test_a_starved_turn_that_makes_another_late_is_no_longer_than_makes_sense() -> None:
+    scheduler = Scheduler(Llf(), slots=1, patience_seconds=30.0, grain_seconds=1.0)
+    scheduler.wait(BULK)
+    scheduler.expect("urgent", 30.05)
+    granted = scheduler.next(30.0)
+    assert isinstance(granted, Grant)
+    assert granted.rows == 5_000  # as much time for rows as a turn takes without any

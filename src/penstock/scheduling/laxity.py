@@ -12,6 +12,8 @@ from penstock.scheduling.stage_view import StageView
 BEYOND_SEEN, BEYOND_SEEN_ALONE = 4, 16
 """Times the largest turn that was seen, how large the next may be."""
 FEW_ROWS = 5_000
+PROBE_SECONDS = 2.0
+"""A stage that was held back for so long gets a turn of few rows: what is believed of it may be wrong."""
 LEAST_KNOWN = 20_000
 FIRST_TURN = 100_000
 EARLY_PAYS = 4

@@ -13,6 +13,7 @@ from penstock.scheduling.decisions import Choice, Decision, Grant, Hold, count
 from penstock.scheduling.laxity import (
     BEYOND_SEEN,
     BEYOND_SEEN_ALONE,
+    FEW_ROWS,
     LATER_SECONDS,
     SAFETY,
     Cut,
@@ -21,15 +22,19 @@ from penstock.scheduling.laxity import (
     cut_to_grain,
     grain_alone,
     put_off_seconds,
+    sensible_rows,
     start_of,
     turn_seconds,
 )
 from penstock.scheduling.policies import BatchIt, ContextPolicy, Policy
+from penstock.scheduling.probes import Probes
 from penstock.scheduling.put_off import UNTIL_COMPLETE, UNTIL_IT_PAYS, put_off
 from penstock.scheduling.stage_view import StageView
 from penstock.scheduling.waiting import Place, WaitingStages
 
 _ALL = All()
+OVERDUE = 0.5
+"""Of the time that a turn has taken, what it is expected to take still when it should have ended."""
 
 
 @dataclass(slots=True)
@@ -38,6 +43,19 @@ class CutCount:
 
     made: int = 0
     overran: int = 0
+
+
+@dataclass(slots=True)
+class _Turn:
+    """A turn that runs, and when it is expected to end."""
+
+    view: StageView
+    at: float
+    ends_at: float = -inf
+
+    def free_at(self, now: float) -> float:
+        """When its slots are free. One that should have ended goes on for half as long as it has run."""
+        return self.ends_at if self.ends_at > now else now + OVERDUE * (now - self.at)
 
 
 class SchedulingError(PenstockError):
@@ -78,9 +96,10 @@ class Scheduler:
         self._grain = grain_seconds
         self._slots = _checked_slots(slots)
         self._known: set[str] = set()
-        self._expected_ends: dict[str, float] = {}
+        self._turns: dict[str, _Turn] = {}
         self._expected_starts: dict[str, float] = {}
         self._kept_free: dict[str, float] = {}  # turns that were cut, and when they must end
+        self._probes = Probes()
         self.cuts = CutCount()
         self.draining = False
         """No more rows come: a block that is not complete runs once nothing else does."""
@@ -178,10 +197,21 @@ class Scheduler:
             reason = "its batch is not full: the last free slot is kept for one that is, or that must start"
             return Hold(reason, now, view.name, until=self._next_due(now))
         cut = self._sized(view, now, needed)
-        if cut.rows == 0 and view.rows_waiting and starved is None:
+        if cut.rows or not view.rows_waiting:
+            self._probes.granted(view.name)
+            return self._granted(view, cut, needed, starved is not None)
+        probe_at = self._probes.due(view.name, now)
+        if starved is None and now < probe_at:
             reason = f"its turn would not end before {cut.urgent} must start: a slot stays free for that"
-            return Hold(reason, now, view.name, until=cut.end_by)
-        return self._granted(view, cut, needed, starved is not None)
+            return Hold(reason, now, view.name, until=min(cut.end_by, probe_at))
+        self._probes.probed(view.name)
+        return self._granted(view, Cut(self._least(view, starved)), needed, starved is not None, tried=True)
+
+    def _least(self, view: StageView, starved: StageView | None) -> int:
+        """The rows of a turn that will make another late: no more than it takes to get somewhere."""
+        rows = self._grained(view)
+        least = FEW_ROWS if starved is None else sensible_rows(view, rows)
+        return max(min(rows, least), min(rows, view.block_rows))
 
     def _put_off_until(self, view: StageView, now: float) -> float:
         """Until when a turn for what there is would be for nothing; `now` where it would not be."""
@@ -193,19 +223,26 @@ class Scheduler:
         oldest = self._waiting.oldest or view
         return min(view.ready_since, oldest.ready_since) + self._patience
 
-    def _granted(self, view: StageView, cut: Cut, needed: int, starved: bool) -> Grant:
+    def _granted(
+        self, view: StageView, cut: Cut, needed: int, starved: bool, *, tried: bool = False
+    ) -> Grant:
         now, free = self._now, self.free_slots
-        rows = cut.rows or self._grained(view)
         self._waiting.take(view.name)
         self._running[view.name] = needed
         self._used += needed
-        self._expected_ends[view.name] = now + turn_seconds(view, rows)
-        if cut.end_by < inf and cut.rows:
+        self._turns[view.name] = _Turn(view, now)
+        self.took(view.name, cut.rows)
+        if cut.end_by < inf:
             self._kept_free[view.name] = cut.end_by
             self.cuts.made += 1
         waited = max(now - view.ready_since, 0.0)
-        why = Choice(self._policy, view, waited, free, self._slots, cut.urgent if cut.rows else "", starved)
-        return Grant(view.name, rows, needed, now, waited, why)
+        why = Choice(self._policy, view, waited, free, self._slots, cut.urgent, starved, tried)
+        return Grant(view.name, cut.rows, needed, now, waited, why)
+
+    def took(self, name: str, rows: int) -> None:
+        """The stage's turn has other rows than were granted: when it ends is expected anew."""
+        turn = self._turns[name]
+        turn.ends_at = turn.at + SAFETY * turn_seconds(turn.view, rows)
 
     def _wanted(self, view: StageView) -> int:
         rows = self._consumption.rows(view)
@@ -231,7 +268,9 @@ class Scheduler:
         latest = min(now + SAFETY * turn_seconds(view, rows) + LATER_SECONDS, view.start_deadline)
         starts = [Start(by, name) for name, by in self._expected_starts.items() if by < latest]
         starts += [start_of(other) for other in self._waiting.starting_before(latest) if other is not view]
-        ends = [now] * (self.free_slots - needed) + sorted(self._expected_ends.values())
+        ends = [now] * (self.free_slots - needed)
+        for name, turn in self._turns.items():
+            ends += [turn.free_at(now)] * self._running[name]
         return cut_for_urgent(view, rows, now, starts, ends)
 
     def expect(self, name: str, start_deadline: float | None) -> None:
@@ -258,7 +297,7 @@ class Scheduler:
             )
         self._now = max(self._now, now)
         self._used -= self._running.pop(name)
-        self._expected_ends.pop(name, None)
+        self._turns.pop(name, None)
         if now > self._kept_free.pop(name, inf):
             self.cuts.overran += 1
         self._turn_ends[name] = now
