@@ -76,6 +76,19 @@ def test_windows_are_exact_however_segments_and_turns_are_cut(
     assert runs.stages()[0].late_rows == 0
 
 
+def test_a_turn_takes_no_more_rows_than_granted_unless_one_segment_has_more(
+    engine: EngineFactory, spool: SpoolFactory
+) -> None:
+    source, kept, turns, runs = spool(), Kept(), Turns(), engine(consumption="at-most-25")
+    rows = readings(70, seconds=60)
+    for begin, end in ((0, 10), (10, 20), (20, 30), (30, 70)):
+        source.append(table(rows[begin:end]))
+    runs.on_turn(turns)
+    runs.submit(windowed("p", source, Windows(5), kept))
+    runs.drain()
+    assert [record.rows_in for record in turns.of("p.w") if record.rows_in] == [20, 10, 40]
+
+
 def test_a_window_leaves_with_the_turn_that_completes_it(engine: EngineFactory, spool: SpoolFactory) -> None:
     source, kept, turns, runs = spool(), Kept(), Turns(), engine()
     runs.submit(windowed("p", source, Windows(10), kept))

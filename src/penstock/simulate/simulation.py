@@ -265,6 +265,7 @@ class Simulation:
     def _begin(self, grant: Grant) -> None:
         station = self._by_lane[grant.stage]
         turn = station.begin(grant, self._slot_map.place(grant.slots))
+        self.scheduler.took(grant.stage, turn.taken.rows.count)
         self.events += 1
         self._agenda.add(turn.ends_at, TURN_ENDS, turn)
         if station.may_wait:

@@ -150,6 +150,12 @@ class Dispatcher:
             self._look_at(stage)
             self._grant_all()
 
+    def took(self, stage: Schedulable, rows: int) -> None:
+        """The stage's turn has so many rows, more or fewer than it was granted."""
+        with self._scheduling():
+            if stage.name in self._scheduler.running:
+                self._scheduler.took(stage.name, rows)
+
     def finished(self, stage: Schedulable) -> None:
         """The stage's turn has ended: its slots are free."""
         with self._scheduling():

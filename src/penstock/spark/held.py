@@ -132,9 +132,13 @@ class HeldStage(StageBase):
                 self._grant = grant
             self._plan_once()
             with self._lock:
-                if not self._ledger.outstanding and grant.rows > 0:
+                cuts = not self._ledger.outstanding and grant.rows > 0
+                if cuts:
                     self._cut(grant)
                 self._flush_due = False
+            if cuts:
+                # Not under the lock: who holds the dispatcher's may want it, to look at the stage.
+                self.place.dispatcher.took(self, self._ledger.took.rows)
             self.books.began(grant.at, self.inputs.rows_waiting)
             self._begin()
         except Exception as error:
@@ -160,7 +164,8 @@ class HeldStage(StageBase):
         # Rows of a segment may stand in any order of event time: the first part of a cut one would
         # raise the watermark beyond rows of the second, which would then be late.
         self.line.look(self.now)
-        slices = self.inputs.take(grant.rows, whole_segments=True, order=self.line.key_of)
+        least = max(min(self.place.block_rows, grant.rows), 1)
+        slices = self.inputs.take(grant.rows, whole_segments=True, least=least, order=self.line.key_of)
         self._context = self.line.took(slices, self.now)
         self._ledger.add(slices)
 
