@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from penstock.measure.profiles import Profiler
 from penstock.measure.turns import TurnRecord
-from penstock.scheduling import Fifo, Grant, Hold, Llf, Scheduler, StageView
+from penstock.scheduling import Fifo, Grant, Hold, Llf, Scheduler, StageView, TokenShare
 from penstock.scheduling.contexts import PriorityContext
 from penstock.scheduling.laxity import (
     PUT_OFF_SECONDS,
@@ -385,3 +385,58 @@ def test_a_starved_turn_that_makes_another_late_is_no_longer_than_makes_sense() 
     granted = scheduler.next(30.0)
     assert isinstance(granted, Grant)
     assert granted.rows == 5_000  # as much time for rows as a turn takes without any
+
+
+def test_who_has_waited_for_more_rows_long_enough_is_not_behind_those_that_still_wait() -> None:
+    """An urgent window has always a few rows that are not worth a turn; those of the patient stage are due."""
+    scheduler = Scheduler(Llf(), slots=1, patience_seconds=30.0)
+    scheduler.wait(replace(BULK, rows_waiting=10, latency_seconds=7200.0))
+    now, until = 0.0, inf
+    for tenth in range(1, 110):
+        now = tenth / 10
+        scheduler.wait(replace(urgent(now + 1.0), ready_since=now))
+        decision = scheduler.next(now)
+        if isinstance(decision, Grant):
+            break
+        until = decision.until
+    assert (now, until) == (10.0, 10.0)
+    assert isinstance(decision, Grant)
+    assert decision.stage == "bulk"
+
+
+def test_where_the_first_in_line_does_not_fit_the_next_that_does_runs() -> None:
+    scheduler = Scheduler(Llf(), slots=1)
+    scheduler.expect("urgent", 0.5)
+    scheduler.wait(replace(BULK, name="long", fixed_seconds=0.45))
+    scheduler.wait(replace(BULK, name="also long", fixed_seconds=0.46))
+    scheduler.wait(replace(BULK, name="short", fixed_seconds=0.1))
+    granted = scheduler.next(0.0)
+    assert isinstance(granted, Grant)
+    assert granted.stage == "short"
+    assert "cut so that urgent can start in time" in granted.reason
+
+
+def complete_window(now: float) -> StageView:
+    context = replace(BULK.context, complete=True) if BULK.context else None
+    return replace(BULK, rows_waiting=10, latency_seconds=7200.0, ready_since=now, context=context)
+
+
+def test_the_result_of_a_complete_window_leaves_at_once_unless_slots_are_scarce() -> None:
+    scheduler = Scheduler(Llf(), slots=1)
+    scheduler.wait(complete_window(0.1))
+    assert isinstance(scheduler.next(0.1), Grant)
+    scheduler.finished("bulk", 20.0)
+    scheduler.wait(complete_window(20.0))
+    held = scheduler.next(20.0)
+    assert isinstance(held, Hold)
+    assert held.until == 30.0
+    # The slot was idle meanwhile.
+    scheduler.wait(complete_window(23.0))
+    assert isinstance(scheduler.next(23.0), Grant)
+
+
+def test_untokened_work_runs_in_slots_that_would_be_idle_however_few_rows_it_has() -> None:
+    scheduler = Scheduler(TokenShare(), slots=1, patience_seconds=30.0)
+    context = PriorityContext("m", inf, 0.0, 0.0, 0.0, 0.8, deferred=True)
+    scheduler.wait(replace(BULK, rows_waiting=10, context=context))
+    assert isinstance(scheduler.next(0.1), Grant)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from statistics import median
+
 import pytest
 from tests.simulate.plants import one_stage
 
@@ -62,3 +64,13 @@ def test_a_job_without_a_cost_is_refused() -> None:
         "job 'urgent-1' must have a cost, of its own or of its group, got ['bulk']: "
         "its turns would take no time"
     )
+
+
+def test_where_slots_are_idle_bulk_results_leave_sooner_if_windows_are_known() -> None:
+    jobs = (*urgent_jobs(2), *bulk_jobs(60_000.0, 2))
+    costs = {"urgent": TurnCost(0.03, 3e-6), "bulk": TurnCost(0.09, 3e-6)}
+    with_semantics, without = (
+        median(simulated_tenants(jobs, costs, TenantsSettings(policy, 5.0, 30.0)).latencies("bulk-1"))
+        for policy in (Llf(), Llf(semantics=False))
+    )
+    assert without > 1.15 * with_semantics

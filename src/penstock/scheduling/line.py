@@ -187,8 +187,10 @@ class Line:
 
     def expected_start(self, cost_seconds: float, now: float) -> float | None:
         """By when a turn must start that completes the next window, though no row of it waits yet."""
-        taken = self.sources.taken(now) if self._window is not None else None
-        if self._window is None or taken is None:
+        if self._window is None or not getattr(self._policy, "semantics", True):
+            return None
+        taken = self.sources.taken(now)
+        if taken is None:
             return None
         time = self._times.time_of(self._needed(taken, self._window))
         if time is None:

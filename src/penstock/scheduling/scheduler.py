@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from itertools import islice
 from math import inf
 from types import MappingProxyType
 
@@ -28,11 +29,14 @@ from penstock.scheduling.laxity import (
 )
 from penstock.scheduling.policies import BatchIt, ContextPolicy, Policy
 from penstock.scheduling.probes import Probes
-from penstock.scheduling.put_off import UNTIL_COMPLETE, UNTIL_IT_PAYS, put_off
+from penstock.scheduling.put_off import IN_IDLE_SLOTS, UNTIL_COMPLETE, UNTIL_IT_PAYS, put_off
+from penstock.scheduling.slot_use import SlotUse
 from penstock.scheduling.stage_view import StageView
 from penstock.scheduling.waiting import Place, WaitingStages
 
 _ALL = All()
+NEXT_IN_LINE = 3
+"""Of those behind a stage that is held back, how many are looked at."""
 OVERDUE = 0.5
 """Of the time that a turn has taken, what it is expected to take still when it should have ended."""
 
@@ -100,6 +104,7 @@ class Scheduler:
         self._expected_starts: dict[str, float] = {}
         self._kept_free: dict[str, float] = {}  # turns that were cut, and when they must end
         self._probes = Probes()
+        self._use = SlotUse()
         self.cuts = CutCount()
         self.draining = False
         """No more rows come: a block that is not complete runs once nothing else does."""
@@ -178,6 +183,7 @@ class Scheduler:
     def next(self, now: float) -> Decision:
         """Grants the next turn and takes its slots, or says why none is granted. Call it until it holds."""
         self._now = max(self._now, now)
+        self._end_waits(now)
         starved = self._starved(now)
         must = starved or self._due(now)
         view = must or self._waiting.first
@@ -185,7 +191,7 @@ class Scheduler:
             return Hold("no stage waits", now)
         if must is None and now < (later := self._put_off_until(view, now)):
             reason = "what it waits for is not complete, and a turn for so few rows now would be for nothing"
-            return Hold(reason, now, view.name, until=later)
+            return Hold(reason, now, view.name, until=min(later, self._waiting.until))
         if self._slots == 0:
             return Hold("the pool has no slots: no executor is registered", now, view.name)
         free = self.free_slots
@@ -202,10 +208,24 @@ class Scheduler:
             return self._granted(view, cut, needed, starved is not None)
         probe_at = self._probes.due(view.name, now)
         if starved is None and now < probe_at:
+            if (other := self._instead(now)) is not None:
+                return other
             reason = f"its turn would not end before {cut.urgent} must start: a slot stays free for that"
-            return Hold(reason, now, view.name, until=min(cut.end_by, probe_at))
+            return Hold(reason, now, view.name, until=min(cut.end_by, probe_at, self._waiting.until))
         self._probes.probed(view.name)
         return self._granted(view, Cut(self._least(view, starved)), needed, starved is not None, tried=True)
+
+    def _instead(self, now: float) -> Grant | None:
+        """A turn of one of the next in line, which fits where that of the first does not."""
+        for level, view in islice(self._waiting.in_order(), 1, 1 + NEXT_IN_LINE):
+            needed = min(view.slots, self._slots)
+            if level > IN_IDLE_SLOTS or needed > self.free_slots:
+                return None
+            cut = self._sized(view, now, needed)
+            if cut.rows or not view.rows_waiting:
+                self._probes.granted(view.name)
+                return self._granted(view, cut, needed, starved=False)
+        return None
 
     def _least(self, view: StageView, starved: StageView | None) -> int:
         """The rows of a turn that will make another late: no more than it takes to get somewhere."""
@@ -215,9 +235,9 @@ class Scheduler:
 
     def _put_off_until(self, view: StageView, now: float) -> float:
         """Until when a turn for what there is would be for nothing; `now` where it would not be."""
-        how = put_off(self._policy, view, now)
+        how, _, until = self._waiting.place_of(view.name)
         if how == UNTIL_IT_PAYS:
-            return view.ready_since + min(put_off_seconds(view), self._patience)
+            return until
         if how != UNTIL_COMPLETE or (self.draining and not self._running):
             return now
         oldest = self._waiting.oldest or view
@@ -230,6 +250,7 @@ class Scheduler:
         self._waiting.take(view.name)
         self._running[view.name] = needed
         self._used += needed
+        self._use.changed(self._used / self._slots, now)
         self._turns[view.name] = _Turn(view, now)
         self.took(view.name, cut.rows)
         if cut.end_by < inf:
@@ -297,6 +318,7 @@ class Scheduler:
             )
         self._now = max(self._now, now)
         self._used -= self._running.pop(name)
+        self._use.changed(self._used / max(self._slots, 1), self._now)
         self._turns.pop(name, None)
         if now > self._kept_free.pop(name, inf):
             self.cuts.overran += 1
@@ -330,6 +352,11 @@ class Scheduler:
             view = replace(view, ready_since=turn_end)
         self._waiting.put(view, self._place(self._policy, view))
 
+    def _end_waits(self, now: float) -> None:
+        """Who has waited for more rows long enough stands with those that use idle slots."""
+        for view in self._waiting.put_off_until(now):
+            self._waiting.put(view, self._place(self._policy, view))
+
     def _place(self, policy: Policy, view: StageView) -> Place:
         now = max(self._now, view.ready_since)
         priority = policy.priority(view, now)
@@ -338,7 +365,11 @@ class Scheduler:
                 view.name,
                 f"{policy} must give stage {view.name!r} a number, got nan: it has no place in line",
             )
-        return put_off(policy, view, now), priority
+        level = put_off(policy, view, now, scarce=self._use.is_scarce(now))
+        if level != UNTIL_IT_PAYS:
+            return Place(level, priority)
+        until = view.ready_since + min(put_off_seconds(view), self._patience)
+        return Place(level, priority, until) if now < until else Place(IN_IDLE_SLOTS, priority)
 
     def _starved(self, now: float) -> StageView | None:
         """The stage that has waited longest, if that is longer than patience lasts."""
