@@ -85,7 +85,9 @@ def test_the_scheduler_cuts_holds_and_counts_what_overran() -> None:
 def test_a_slot_stays_free_for_an_urgent_stage_where_no_sensible_turn_fits() -> None:
     scheduler = Scheduler(Llf(), slots=1, patience_seconds=30.0)
     scheduler.wait(BULK)
-    scheduler.wait(urgent(0.06))
+    soon = urgent(0.06)
+    assert soon.context is not None
+    scheduler.wait(replace(soon, context=replace(soon.context, time=0.05)))
     held = scheduler.next(0.0)
     assert isinstance(held, Hold)
     assert held.until == 0.06
@@ -127,7 +129,7 @@ def test_few_rows_wait_for_more_where_a_target_leaves_time(
 
 def test_costs_of_a_few_cold_turns_keep_no_stage_from_running() -> None:
     scheduler = Scheduler(Llf(), slots=1, grain_seconds=1.0)
-    scheduler.expect("urgent", 0.5)
+    scheduler.expect("urgent", Start(0.5, "urgent"))
     cold = replace(BULK, fixed_seconds=4.0)
     scheduler.wait(cold)
     assert isinstance(scheduler.next(0.0), Hold)
@@ -257,13 +259,13 @@ def test_a_stage_that_is_alone_takes_longer_turns_as_long_as_no_other_is_known()
     scheduler.forget("idle")
     scheduler.withdraw("idle")
     assert rows(much) == 995_000
-    scheduler.expect("expected", 1000.0)
+    scheduler.expect("expected", Start(1000.0, "expected"))
     assert rows(much) == 95_000
 
 
 def test_a_slot_is_kept_for_a_stage_that_is_expected_though_nothing_of_it_waits() -> None:
     scheduler = Scheduler(Llf(), slots=1)
-    scheduler.expect("urgent", SAFETY * 0.55)
+    scheduler.expect("urgent", Start(SAFETY * 0.55, "urgent"))
     scheduler.wait(BULK)
     granted = scheduler.next(0.0)
     assert isinstance(granted, Grant)
@@ -302,7 +304,7 @@ def test_a_turn_that_should_have_ended_counts_as_no_free_slot() -> None:
     assert isinstance(scheduler.next(0.0), Grant)
     # It was to end at 0.5, or at 0.65 at the latest.
     scheduler.wait(replace(BULK, ready_since=0.7))
-    scheduler.expect("urgent", 1.0)
+    scheduler.expect("urgent", Start(1.0, "urgent"))
     granted = scheduler.next(0.7)
     assert isinstance(granted, Grant)
     assert "cut so that urgent can start in time" in granted.reason
@@ -316,7 +318,7 @@ def test_a_turn_that_took_other_rows_than_it_was_granted_ends_when_those_are_don
         assert isinstance(scheduler.next(0.0), Grant)
         scheduler.took("other", rows)
         scheduler.wait(BULK)
-        scheduler.expect("urgent", SAFETY * 0.75)
+        scheduler.expect("urgent", Start(SAFETY * 0.75, "urgent"))
         granted = scheduler.next(0.0)
         assert isinstance(granted, Grant)
         assert granted.rows == granted_rows
@@ -334,7 +336,7 @@ def test_a_stage_whose_first_turns_were_cold_is_known_better_after_a_small_one()
             scheduler.expect("urgent", None)
             scheduler.wait(replace(urgent(second + 0.1, deferred=False), ready_since=float(second)))
         else:
-            scheduler.expect("urgent", second + 0.1)
+            scheduler.expect("urgent", Start(second + 0.1, "urgent"))
         known = profiler.profile
         assert known is not None
         assert known.trusted
@@ -367,7 +369,7 @@ def test_small_turns_that_teach_nothing_become_rarer() -> None:
     tried = []
     for tenth in range(300):
         now = tenth / 10
-        scheduler.expect("urgent", now + 0.5)
+        scheduler.expect("urgent", Start(now + 0.5, "urgent"))
         scheduler.wait(replace(slow, ready_since=now))
         granted = scheduler.next(now)
         if isinstance(granted, Grant):
@@ -381,14 +383,14 @@ def test_small_turns_that_teach_nothing_become_rarer() -> None:
 def test_a_starved_turn_that_makes_another_late_is_no_longer_than_makes_sense() -> None:
     scheduler = Scheduler(Llf(), slots=1, patience_seconds=30.0, grain_seconds=1.0)
     scheduler.wait(BULK)
-    scheduler.expect("urgent", 30.05)
+    scheduler.expect("urgent", Start(30.05, "urgent"))
     granted = scheduler.next(30.0)
     assert isinstance(granted, Grant)
     assert granted.rows == 5_000  # as much time for rows as a turn takes without any
 
 
 def test_who_has_waited_for_more_rows_long_enough_is_not_behind_those_that_still_wait() -> None:
-    """An urgent window has always a few rows that are not worth a turn; those of the patient stage are due."""
+    """An urgent window always has a few rows that are not worth a turn; the patient stage is due."""
     scheduler = Scheduler(Llf(), slots=1, patience_seconds=30.0)
     scheduler.wait(replace(BULK, rows_waiting=10, latency_seconds=7200.0))
     now, until = 0.0, inf
@@ -406,7 +408,7 @@ def test_who_has_waited_for_more_rows_long_enough_is_not_behind_those_that_still
 
 def test_where_the_first_in_line_does_not_fit_the_next_that_does_runs() -> None:
     scheduler = Scheduler(Llf(), slots=1)
-    scheduler.expect("urgent", 0.5)
+    scheduler.expect("urgent", Start(0.5, "urgent"))
     scheduler.wait(replace(BULK, name="long", fixed_seconds=0.45))
     scheduler.wait(replace(BULK, name="also long", fixed_seconds=0.46))
     scheduler.wait(replace(BULK, name="short", fixed_seconds=0.1))
@@ -440,3 +442,42 @@ def test_untokened_work_runs_in_slots_that_would_be_idle_however_few_rows_it_has
     context = PriorityContext("m", inf, 0.0, 0.0, 0.0, 0.8, deferred=True)
     scheduler.wait(replace(BULK, rows_waiting=10, context=context))
     assert isinstance(scheduler.next(0.1), Grant)
+
+
+def test_one_slot_does_several_urgent_turns_one_after_the_other() -> None:
+    four = [Start(SAFETY * 0.9, name, 0.05, ready=0.6) for name in "abcd"]
+    # Free from 0.9 on, the other slot does the last of them at 1.095.
+    assert cut_for_urgent(BULK, 100_000, 0.0, four, ends=[0.9]).rows == 100_000
+    late = cut_for_urgent(BULK, 100_000, 0.0, four, ends=[1.1])
+    assert (late.rows < 100_000, late.urgent) == (True, "b")
+    # Alone, the slot must be free early enough for all four.
+    alone = cut_for_urgent(BULK, 100_000, 0.0, four, ends=[])
+    assert alone.end_by == pytest.approx(SAFETY * 0.9 - 3 * 0.05)
+
+
+def test_a_window_that_should_be_complete_and_is_not_is_still_made_way_for() -> None:
+    start = Start(0.6, "urgent", 0.05, ready=0.1, lapses=0.9)
+    # It can be complete now at the earliest, and has its laxity from then on.
+    assert start.seen(0.0) == start
+    assert start.seen(0.5) == Start(pytest.approx(1.0), "urgent", 0.05, 0.5, 0.9)
+    assert start.seen(0.9) is None
+    assert Start(0.6, "late").seen(0.6) is None
+    scheduler = Scheduler(Llf(), slots=1)
+    scheduler.expect("urgent", Start(0.6, "urgent", 0.05, ready=0.1, lapses=0.9))
+    scheduler.wait(BULK)
+    granted = scheduler.next(0.7)
+    assert isinstance(granted, Grant)
+    assert SAFETY * turn_seconds(BULK, granted.rows) == pytest.approx(0.5, abs=1e-4)
+
+
+def test_the_next_window_of_a_stage_in_a_turn_is_made_way_for() -> None:
+    scheduler = Scheduler(Llf(), slots=2)
+    scheduler.wait(urgent(0.3, deferred=False))
+    assert isinstance(scheduler.next(0.0), Grant)
+    # The slot of its turn is soon free, but another stage needs that.
+    scheduler.expect("other", Start(SAFETY * 0.5, "other"))
+    scheduler.wait(urgent(SAFETY * 0.55, deferred=False))
+    scheduler.wait(BULK)
+    granted = scheduler.next(0.0)
+    assert isinstance(granted, Grant)
+    assert granted.rows == 50_000

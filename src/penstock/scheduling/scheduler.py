@@ -101,7 +101,7 @@ class Scheduler:
         self._slots = _checked_slots(slots)
         self._known: set[str] = set()
         self._turns: dict[str, _Turn] = {}
-        self._expected_starts: dict[str, float] = {}
+        self._expected_starts: dict[str, Start] = {}
         self._kept_free: dict[str, float] = {}  # turns that were cut, and when they must end
         self._probes = Probes()
         self._use = SlotUse()
@@ -287,20 +287,22 @@ class Scheduler:
         if not rows or not view.trusted or not getattr(self._policy, "by_deadline", False):
             return Cut(rows)
         latest = min(now + SAFETY * turn_seconds(view, rows) + LATER_SECONDS, view.start_deadline)
-        starts = [Start(by, name) for name, by in self._expected_starts.items() if by < latest]
+        starts = [*self._expected_starts.values()]
         starts += [start_of(other) for other in self._waiting.starting_before(latest) if other is not view]
+        starts += [start_of(other) for other in self._during_turn.values()]
+        seen = [each for start in starts if (each := start.seen(now)) is not None and each.by < latest]
         ends = [now] * (self.free_slots - needed)
         for name, turn in self._turns.items():
             ends += [turn.free_at(now)] * self._running[name]
-        return cut_for_urgent(view, rows, now, starts, ends)
+        return cut_for_urgent(view, rows, now, seen, ends)
 
-    def expect(self, name: str, start_deadline: float | None) -> None:
-        """The stage has nothing to do now, but must be able to start by then; None: nothing is expected."""
+    def expect(self, name: str, start: Start | None) -> None:
+        """The stage has nothing to do now, but will have to start by then; None: nothing is expected."""
         self._known.add(name)
-        if start_deadline is None:
+        if start is None:
             self._expected_starts.pop(name, None)
         else:
-            self._expected_starts[name] = start_deadline
+            self._expected_starts[name] = start
 
     def forget(self, name: str) -> None:
         """The stage is gone."""
