@@ -7,7 +7,18 @@ from hypothesis import strategies as st
 
 from penstock.measure.profiles import Profiler
 from penstock.measure.turns import TurnRecord
-from penstock.scheduling import Fifo, Grant, Hold, Llf, Scheduler, StageView, TokenShare
+from penstock.scheduling import (
+    Edf,
+    Fifo,
+    Grant,
+    Hold,
+    Llf,
+    Policy,
+    Scheduler,
+    Sjf,
+    StageView,
+    TokenShare,
+)
 from penstock.scheduling.contexts import PriorityContext
 from penstock.scheduling.laxity import (
     PUT_OFF_SECONDS,
@@ -17,6 +28,7 @@ from penstock.scheduling.laxity import (
     cut_to_grain,
     turn_seconds,
 )
+from penstock.scheduling.policies import BatchIt
 
 BULK = StageView(
     "bulk", "p", 100_000, 0.0, 0.0, fixed_seconds=0.05, row_seconds=1e-5, start_deadline=7200.0,
@@ -174,30 +186,44 @@ def test_a_turn_is_cut_for_the_right_one_of_many() -> None:
     assert "cut so that near can start in time" in granted.reason
 
 
+@pytest.mark.parametrize("policy", [Llf(), Edf(), Sjf(), TokenShare(), BatchIt()], ids=repr)
 @given(
     turns=st.lists(st.floats(0.05, 2.0), min_size=2, max_size=8),
     patience=st.floats(1.0, 20.0),
     slots=st.integers(1, 3),
+    deferred=st.booleans(),
+    fixed=st.sampled_from([0.0, 0.05, 5.0]),
 )
 def test_no_stage_waits_longer_than_the_bound_under_overload(
-    turns: list[float], patience: float, slots: int
+    policy: Policy, turns: list[float], patience: float, slots: int, deferred: bool, fixed: float
 ) -> None:
-    """All stages always have rows, and one has by far the latest deadline."""
-    scheduler = Scheduler(Llf(), slots=slots, patience_seconds=patience)
+    """All stages always have rows, and one has by far the latest deadline.
+
+    Its profile may say that no turn of it fits before one that is always expected soon, and its rows may be
+    for a window that is not complete.
+    """
+    scheduler = Scheduler(policy, slots=slots, patience_seconds=patience)
     bound = patience + len(turns) * max(turns)
 
     def again(number: int, now: float) -> StageView:
-        due = now - 100.0 if number else now + 1e6
-        context = PriorityContext(str(number), 0.0, due, 0.0, now, 0.8)
-        return StageView(str(number), "p", 10, ready_since=now, oldest_arrival=now, context=context)
+        due, late = now - 100.0 if number else now + 1e6, deferred and not number
+        context = PriorityContext(str(number), 0.0, due, 0.0, now, 0.8, late)
+        return StageView(
+            str(number), "p", 10, ready_since=now, oldest_arrival=now, context=context, start_deadline=due,
+            latency_seconds=7200.0, fixed_seconds=fixed,
+        )  # fmt: skip
 
     for number in range(len(turns)):
         scheduler.wait(again(number, 0.0))
     now, running, waited = 0.0, {}, []
     for _ in range(300):
+        scheduler.expect("expected", Start(now + 0.1, "expected"))
         while isinstance(granted := scheduler.next(now), Grant):
             running[granted.stage] = now + turns[int(granted.stage)]
             waited.append(granted.waited_seconds)
+        if not running or granted.until < min(running.values()):
+            now = granted.until
+            continue
         name = min(running, key=lambda each: running[each])
         now = running.pop(name)
         scheduler.finished(name, now)

@@ -190,7 +190,8 @@ def all_in_time(starts: Iterable[Start], ends: Iterable[float]) -> bool:
 
     One of which it is not known how long it takes has a slot of its own.
 
-    >>> all_in_time([Start(5.0, "a", 0.1), Start(5.0, "b", 0.1)], [4.8]), all_in_time([Start(5.0, "a")], [5.1])
+    >>> two = [Start(5.0, "a", 0.1), Start(5.0, "b", 0.1)]
+    >>> all_in_time(two, [4.8]), all_in_time(two, [4.9])
     (True, False)
     """
     free = sorted(ends)

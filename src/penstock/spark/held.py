@@ -98,6 +98,7 @@ class HeldStage(StageBase):
         self._query: HeldQuery | PlannedQuery = self._new_query()
         for slices in self._ledger.recover():
             self._context = self.line.took(slices, self.now)
+        self._recovered_at = self.now
         self._flush_due, self._flush_since = journal.entry.flush, self.now
 
     def _new_query(self) -> HeldQuery:
@@ -117,7 +118,9 @@ class HeldStage(StageBase):
             return None
         with self._lock:
             if self._grant is None and self._ledger.outstanding:
-                return self.base_view(rows + self._ledger.took.rows, now, now)
+                # Since one moment, however often it is looked at: patience counts from then.
+                found = self._recovered_at
+                return self.base_view(rows + self._ledger.took.rows, found, found)
         since = self.inputs.ready_since
         flush_since = self._flush_since if self._flush_due else None
         if rows == 0 or since is None:
