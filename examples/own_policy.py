@@ -2,7 +2,8 @@
 
     python examples/own_policy.py [FOLDER]
 
-A context goes with the rows of every message, and a reply comes back from every stage with what it cost.
+A context goes with the rows of every message, and a reply comes back from every stage with what it cost; what
+is made of replies stays as it is here.
 `check_policy` tries the contract that all policies keep, before a single row depends on it.
 """
 
@@ -27,12 +28,6 @@ class SmallestFirst(ContextPolicy):
 
     def at_operator(self, context, message, target):
         return context
-
-    def process_reply(self, known, reply):
-        return reply
-
-    def prepare_reply(self, own):
-        return own
 
 
 def copied(name: str, rows: int, folder: Path) -> Pipeline:

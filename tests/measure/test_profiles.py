@@ -61,6 +61,22 @@ def test_turns_of_one_size_have_the_usual_fixed_cost_or_less() -> None:
     assert quick.turn_seconds(1000) == pytest.approx(0.02)
 
 
+def test_while_code_warms_up_what_turns_take_is_not_all_put_down_to_their_fixed_cost() -> None:
+    sizes_and_seconds = [(20_000, 2.4), (20_000, 1.6), (40_000, 1.2), (60_000, 1.0), (80_000, 0.9)]
+    warming = after(*(turn(rows, seconds) for rows, seconds in sizes_and_seconds))
+    assert warming.fixed_seconds <= 0.1
+    assert warming.row_seconds > 0.0
+    # What is expected of a turn of the usual size stays what such turns took.
+    rows = warming.mean_seconds / warming.seconds_per_row
+    assert warming.turn_seconds(round(rows)) == pytest.approx(warming.mean_seconds, rel=0.01)
+
+
+def test_a_turn_without_rows_is_expected_to_take_no_longer_than_the_shortest_with_some() -> None:
+    usual = [turn(1000, 2.0), turn(10_000, 2.1)] * 20
+    assert after(*usual).fixed_seconds == pytest.approx(2.0, rel=0.05)
+    assert after(*usual, turn(5000, 0.2)).fixed_seconds <= 0.2
+
+
 @given(st.lists(st.tuples(st.integers(0, 10**7), st.floats(0.0, 1e4), st.integers(0, 10**7)), max_size=50))
 def test_whatever_comes_costs_are_never_negative_or_no_number(turns: list[tuple[int, float, int]]) -> None:
     profiler = Profiler()

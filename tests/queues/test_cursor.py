@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from penstock.queues import Arrivals, Consumer, CorruptSegment, Position, Slice, SliceOrder, Spool
+from penstock.queues.segment import Segment
 
 Rows = Callable[[int, int], pa.Table]
 Ids = Callable[[tuple[Slice, ...]], list[int]]
@@ -43,6 +44,42 @@ def test_a_whole_segment_is_named_and_not_copied(open_spool: Open, rows: Rows, t
     taken = reader.take(10, tmp_path / "cut")
     assert taken[0].paths == (str(spool.path / segment.files[0]),)
     assert not (tmp_path / "cut").exists()
+
+
+def test_whole_segments_are_as_many_as_fit_or_as_many_as_the_least_takes(
+    open_spool: Open, rows: Rows, tmp_path: Path
+) -> None:
+    spool = open_spool()
+    reader = spool.subscribe("c")
+    for begin in (0, 10, 20):
+        spool.append(rows(begin, 10))
+    asked = [(5, 0), (5, 1), (10, 1), (29, 1), (30, 1), (99, 1), (25, 11), (25, 25)]
+    assert [reader.rows_of_whole_segments(*each) for each in asked] == [0, 10, 10, 20, 30, 30, 20, 30]
+    reader.take(4, tmp_path / "cut")
+    assert reader.rows_of_whole_segments(15, 1) == 6
+    last_first = lambda segment: -segment.sequence  # noqa: E731
+    assert reader.rows_of_whole_segments(25, 1, last_first) == 20
+
+
+def test_what_came_since_the_last_look_costs_nothing_for_what_waits_already(
+    open_spool: Open, rows: Rows
+) -> None:
+    spool = open_spool()
+    reader = spool.subscribe("c")
+    for begin in range(50):
+        spool.append(rows(begin, 1))
+    assert len(reader.take_fresh()) == 50
+
+    class Counted(dict[int, Segment]):
+        asked = 0
+
+        def __getitem__(self, sequence: int) -> Segment:
+            Counted.asked += 1
+            return super().__getitem__(sequence)
+
+    reader._shelf.segments = Counted(reader._shelf.segments)
+    assert reader.take_fresh() == []
+    assert Counted.asked == 0
 
 
 def test_only_the_file_that_is_cut_is_copied(open_spool: Open, rows: Rows, ids: Ids, tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from penstock.scheduling.check import check_policy
 from penstock.scheduling.consumption import Planned
 from penstock.scheduling.contexts import PriorityContext
 from penstock.scheduling.decisions import Grant, Hold
+from penstock.scheduling.laxity import Start
 from penstock.scheduling.policies import BatchIt, Llf
 from penstock.scheduling.scheduler import Scheduler
 from penstock.scheduling.stage_view import StageView
@@ -201,7 +202,7 @@ def test_under_llf_laxity_cuts_a_planned_turn_for_a_stage_that_must_start() -> N
     scheduler = Scheduler(Llf(), 1, Planned(), grain_seconds=1.0)
     scheduler.wait(patient)
     # In half a second the only slot must be free: 1.3 times the turn, as turns are often longer.
-    scheduler.expect("urgent", 10.5)
+    scheduler.expect("urgent", Start(10.5, "urgent"))
     decision = scheduler.next(10.0)
     assert isinstance(decision, Grant)
     assert decision.rows == round((0.5 / 1.3 - 0.1) / 0.0005)

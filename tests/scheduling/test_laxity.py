@@ -5,7 +5,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.scheduling import Fifo, Grant, Hold, Llf, Scheduler, StageView
+from penstock.measure.profiles import Profiler
+from penstock.measure.turns import TurnRecord
+from penstock.scheduling import (
+    Edf,
+    Fifo,
+    Grant,
+    Hold,
+    Llf,
+    Policy,
+    Scheduler,
+    Sjf,
+    StageView,
+    TokenShare,
+)
 from penstock.scheduling.contexts import PriorityContext
 from penstock.scheduling.laxity import (
     PUT_OFF_SECONDS,
@@ -15,6 +28,7 @@ from penstock.scheduling.laxity import (
     cut_to_grain,
     turn_seconds,
 )
+from penstock.scheduling.policies import BatchIt
 
 BULK = StageView(
     "bulk", "p", 100_000, 0.0, 0.0, fixed_seconds=0.05, row_seconds=1e-5, start_deadline=7200.0,
@@ -83,7 +97,9 @@ def test_the_scheduler_cuts_holds_and_counts_what_overran() -> None:
 def test_a_slot_stays_free_for_an_urgent_stage_where_no_sensible_turn_fits() -> None:
     scheduler = Scheduler(Llf(), slots=1, patience_seconds=30.0)
     scheduler.wait(BULK)
-    scheduler.wait(urgent(0.06))
+    soon = urgent(0.06)
+    assert soon.context is not None
+    scheduler.wait(replace(soon, context=replace(soon.context, time=0.05)))
     held = scheduler.next(0.0)
     assert isinstance(held, Hold)
     assert held.until == 0.06
@@ -125,7 +141,7 @@ def test_few_rows_wait_for_more_where_a_target_leaves_time(
 
 def test_costs_of_a_few_cold_turns_keep_no_stage_from_running() -> None:
     scheduler = Scheduler(Llf(), slots=1, grain_seconds=1.0)
-    scheduler.expect("urgent", 0.5)
+    scheduler.expect("urgent", Start(0.5, "urgent"))
     cold = replace(BULK, fixed_seconds=4.0)
     scheduler.wait(cold)
     assert isinstance(scheduler.next(0.0), Hold)
@@ -170,30 +186,44 @@ def test_a_turn_is_cut_for_the_right_one_of_many() -> None:
     assert "cut so that near can start in time" in granted.reason
 
 
+@pytest.mark.parametrize("policy", [Llf(), Edf(), Sjf(), TokenShare(), BatchIt()], ids=repr)
 @given(
     turns=st.lists(st.floats(0.05, 2.0), min_size=2, max_size=8),
     patience=st.floats(1.0, 20.0),
     slots=st.integers(1, 3),
+    deferred=st.booleans(),
+    fixed=st.sampled_from([0.0, 0.05, 5.0]),
 )
 def test_no_stage_waits_longer_than_the_bound_under_overload(
-    turns: list[float], patience: float, slots: int
+    policy: Policy, turns: list[float], patience: float, slots: int, deferred: bool, fixed: float
 ) -> None:
-    """All stages always have rows, and one has by far the latest deadline."""
-    scheduler = Scheduler(Llf(), slots=slots, patience_seconds=patience)
+    """All stages always have rows, and one has by far the latest deadline.
+
+    Its profile may say that no turn of it fits before one that is always expected soon, and its rows may be
+    for a window that is not complete.
+    """
+    scheduler = Scheduler(policy, slots=slots, patience_seconds=patience)
     bound = patience + len(turns) * max(turns)
 
     def again(number: int, now: float) -> StageView:
-        due = now - 100.0 if number else now + 1e6
-        context = PriorityContext(str(number), 0.0, due, 0.0, now, 0.8)
-        return StageView(str(number), "p", 10, ready_since=now, oldest_arrival=now, context=context)
+        due, late = now - 100.0 if number else now + 1e6, deferred and not number
+        context = PriorityContext(str(number), 0.0, due, 0.0, now, 0.8, late)
+        return StageView(
+            str(number), "p", 10, ready_since=now, oldest_arrival=now, context=context, start_deadline=due,
+            latency_seconds=7200.0, fixed_seconds=fixed,
+        )  # fmt: skip
 
     for number in range(len(turns)):
         scheduler.wait(again(number, 0.0))
     now, running, waited = 0.0, {}, []
     for _ in range(300):
+        scheduler.expect("expected", Start(now + 0.1, "expected"))
         while isinstance(granted := scheduler.next(now), Grant):
             running[granted.stage] = now + turns[int(granted.stage)]
             waited.append(granted.waited_seconds)
+        if not running or granted.until < min(running.values()):
+            now = granted.until
+            continue
         name = min(running, key=lambda each: running[each])
         now = running.pop(name)
         scheduler.finished(name, now)
@@ -255,13 +285,13 @@ def test_a_stage_that_is_alone_takes_longer_turns_as_long_as_no_other_is_known()
     scheduler.forget("idle")
     scheduler.withdraw("idle")
     assert rows(much) == 995_000
-    scheduler.expect("expected", 1000.0)
+    scheduler.expect("expected", Start(1000.0, "expected"))
     assert rows(much) == 95_000
 
 
 def test_a_slot_is_kept_for_a_stage_that_is_expected_though_nothing_of_it_waits() -> None:
     scheduler = Scheduler(Llf(), slots=1)
-    scheduler.expect("urgent", SAFETY * 0.55)
+    scheduler.expect("urgent", Start(SAFETY * 0.55, "urgent"))
     scheduler.wait(BULK)
     granted = scheduler.next(0.0)
     assert isinstance(granted, Grant)
@@ -291,3 +321,189 @@ def test_a_turn_on_several_slots_has_a_row_for_each_however_long_rows_take() -> 
     stage = StageView("s", "p", 50, 0.0, 0.0, slots=7, fixed_seconds=0.05, row_seconds=0.9, rows_seen=2)
     assert cut_to_grain(stage, 50, 0.5) == 7
     assert cut_to_grain(stage, 3, 0.5) == 3
+
+
+def test_a_turn_that_should_have_ended_counts_as_no_free_slot() -> None:
+    scheduler = Scheduler(Llf(), slots=2)
+    half = replace(BULK, fixed_seconds=0.05, row_seconds=0.45 / 100_000, name="half")
+    scheduler.wait(half)
+    assert isinstance(scheduler.next(0.0), Grant)
+    # It was to end at 0.5, or at 0.65 at the latest.
+    scheduler.wait(replace(BULK, ready_since=0.7))
+    scheduler.expect("urgent", Start(1.0, "urgent"))
+    granted = scheduler.next(0.7)
+    assert isinstance(granted, Grant)
+    assert "cut so that urgent can start in time" in granted.reason
+    assert SAFETY * turn_seconds(BULK, granted.rows) <= 0.3 + 1e-6
+
+
+def test_a_turn_that_took_other_rows_than_it_was_granted_ends_when_those_are_done() -> None:
+    for rows, granted_rows in ((40_000, 100_000), (90_000, 70_000)):
+        scheduler = Scheduler(Llf(), slots=2)
+        scheduler.wait(replace(BULK, name="other", rows_waiting=50_000))
+        assert isinstance(scheduler.next(0.0), Grant)
+        scheduler.took("other", rows)
+        scheduler.wait(BULK)
+        scheduler.expect("urgent", Start(SAFETY * 0.75, "urgent"))
+        granted = scheduler.next(0.0)
+        assert isinstance(granted, Grant)
+        assert granted.rows == granted_rows
+
+
+def test_a_stage_whose_first_turns_were_cold_is_known_better_after_a_small_one() -> None:
+    """One slot, and an urgent turn of 50 ms each second, which may begin 0.1 s late."""
+    profiler = Profiler()
+    for rows in (1000, 10_000, 1000, 10_000, 1000, 10_000):
+        profiler.learn(turn_record(rows, 0.85 + 1e-5 * rows))
+    scheduler = Scheduler(Llf(), slots=1, patience_seconds=30.0, grain_seconds=1.0)
+    now, second, late, bulk_seconds = 0.0, 1, 0, 0.0
+    while now < 10.0:
+        if now >= second:
+            scheduler.expect("urgent", None)
+            scheduler.wait(replace(urgent(second + 0.1, deferred=False), ready_since=float(second)))
+        else:
+            scheduler.expect("urgent", Start(second + 0.1, "urgent"))
+        known = profiler.profile
+        assert known is not None
+        assert known.trusted
+        scheduler.wait(replace(BULK, fixed_seconds=known.fixed_seconds, row_seconds=known.row_seconds,
+                               rows_seen=known.most_rows, rows_waiting=10_000_000))  # fmt: skip
+        decision = scheduler.next(now)
+        if not isinstance(decision, Grant):
+            now = min(decision.until, second if now < second else inf)
+            continue
+        seconds = 0.05 + 1e-5 * decision.rows
+        if decision.stage == "urgent":
+            late += now > second + 0.1
+            second, seconds = second + 1, 0.05
+        else:
+            bulk_seconds += seconds
+            profiler.learn(turn_record(decision.rows, seconds))
+        now += seconds
+        scheduler.finished(decision.stage, now)
+    assert bulk_seconds > 5.0
+    assert late <= 1
+
+
+def turn_record(rows: int, seconds: float) -> TurnRecord:
+    return TurnRecord("bulk", "p", 1, "direct", 1, 0.0, seconds, rows, rows, 0.0, 0.0, seconds)
+
+
+def test_small_turns_that_teach_nothing_become_rarer() -> None:
+    scheduler = Scheduler(Llf(), slots=1)
+    slow = replace(BULK, fixed_seconds=4.0)
+    tried = []
+    for tenth in range(300):
+        now = tenth / 10
+        scheduler.expect("urgent", Start(now + 0.5, "urgent"))
+        scheduler.wait(replace(slow, ready_since=now))
+        granted = scheduler.next(now)
+        if isinstance(granted, Grant):
+            assert granted.rows == 5_000
+            assert granted.reason.endswith("few rows, as its turns may be shorter than its profile says")
+            tried.append(now)
+            scheduler.finished("bulk", now)
+    assert tried == pytest.approx([2.0, 6.1, 14.2])
+
+
+def test_a_starved_turn_that_makes_another_late_is_no_longer_than_makes_sense() -> None:
+    scheduler = Scheduler(Llf(), slots=1, patience_seconds=30.0, grain_seconds=1.0)
+    scheduler.wait(BULK)
+    scheduler.expect("urgent", Start(30.05, "urgent"))
+    granted = scheduler.next(30.0)
+    assert isinstance(granted, Grant)
+    assert granted.rows == 5_000  # as much time for rows as a turn takes without any
+
+
+def test_who_has_waited_for_more_rows_long_enough_is_not_behind_those_that_still_wait() -> None:
+    """An urgent window always has a few rows that are not worth a turn; the patient stage is due."""
+    scheduler = Scheduler(Llf(), slots=1, patience_seconds=30.0)
+    scheduler.wait(replace(BULK, rows_waiting=10, latency_seconds=7200.0))
+    now, until = 0.0, inf
+    for tenth in range(1, 110):
+        now = tenth / 10
+        scheduler.wait(replace(urgent(now + 1.0), ready_since=now))
+        decision = scheduler.next(now)
+        if isinstance(decision, Grant):
+            break
+        until = decision.until
+    assert (now, until) == (10.0, 10.0)
+    assert isinstance(decision, Grant)
+    assert decision.stage == "bulk"
+
+
+def test_where_the_first_in_line_does_not_fit_the_next_that_does_runs() -> None:
+    scheduler = Scheduler(Llf(), slots=1)
+    scheduler.expect("urgent", Start(0.5, "urgent"))
+    scheduler.wait(replace(BULK, name="long", fixed_seconds=0.45))
+    scheduler.wait(replace(BULK, name="also long", fixed_seconds=0.46))
+    scheduler.wait(replace(BULK, name="short", fixed_seconds=0.1))
+    granted = scheduler.next(0.0)
+    assert isinstance(granted, Grant)
+    assert granted.stage == "short"
+    assert "cut so that urgent can start in time" in granted.reason
+
+
+def complete_window(now: float) -> StageView:
+    context = replace(BULK.context, complete=True) if BULK.context else None
+    return replace(BULK, rows_waiting=10, latency_seconds=7200.0, ready_since=now, context=context)
+
+
+def test_the_result_of_a_complete_window_leaves_at_once_unless_slots_are_scarce() -> None:
+    scheduler = Scheduler(Llf(), slots=1)
+    scheduler.wait(complete_window(0.1))
+    assert isinstance(scheduler.next(0.1), Grant)
+    scheduler.finished("bulk", 20.0)
+    scheduler.wait(complete_window(20.0))
+    held = scheduler.next(20.0)
+    assert isinstance(held, Hold)
+    assert held.until == 30.0
+    # The slot was idle meanwhile.
+    scheduler.wait(complete_window(23.0))
+    assert isinstance(scheduler.next(23.0), Grant)
+
+
+def test_untokened_work_runs_in_slots_that_would_be_idle_however_few_rows_it_has() -> None:
+    scheduler = Scheduler(TokenShare(), slots=1, patience_seconds=30.0)
+    context = PriorityContext("m", inf, 0.0, 0.0, 0.0, 0.8, deferred=True)
+    scheduler.wait(replace(BULK, rows_waiting=10, context=context))
+    assert isinstance(scheduler.next(0.1), Grant)
+
+
+def test_one_slot_does_several_urgent_turns_one_after_the_other() -> None:
+    four = [Start(SAFETY * 0.9, name, 0.05, ready=0.6) for name in "abcd"]
+    # Free from 0.9 on, the other slot does the last of them at 1.095.
+    assert cut_for_urgent(BULK, 100_000, 0.0, four, ends=[0.9]).rows == 100_000
+    late = cut_for_urgent(BULK, 100_000, 0.0, four, ends=[1.1])
+    assert (late.rows < 100_000, late.urgent) == (True, "b")
+    # Alone, the slot must be free early enough for all four.
+    alone = cut_for_urgent(BULK, 100_000, 0.0, four, ends=[])
+    assert alone.end_by == pytest.approx(SAFETY * 0.9 - 3 * 0.05)
+
+
+def test_a_window_that_should_be_complete_and_is_not_is_still_made_way_for() -> None:
+    start = Start(0.6, "urgent", 0.05, ready=0.1, lapses=0.9)
+    # It can be complete now at the earliest, and has its laxity from then on.
+    assert start.seen(0.0) == start
+    assert start.seen(0.5) == Start(pytest.approx(1.0), "urgent", 0.05, 0.5, 0.9)
+    assert start.seen(0.9) is None
+    assert Start(0.6, "late").seen(0.6) is None
+    scheduler = Scheduler(Llf(), slots=1)
+    scheduler.expect("urgent", Start(0.6, "urgent", 0.05, ready=0.1, lapses=0.9))
+    scheduler.wait(BULK)
+    granted = scheduler.next(0.7)
+    assert isinstance(granted, Grant)
+    assert SAFETY * turn_seconds(BULK, granted.rows) == pytest.approx(0.5, abs=1e-4)
+
+
+def test_the_next_window_of_a_stage_in_a_turn_is_made_way_for() -> None:
+    scheduler = Scheduler(Llf(), slots=2)
+    scheduler.wait(urgent(0.3, deferred=False))
+    assert isinstance(scheduler.next(0.0), Grant)
+    # The slot of its turn is soon free, but another stage needs that.
+    scheduler.expect("other", Start(SAFETY * 0.5, "other"))
+    scheduler.wait(urgent(SAFETY * 0.55, deferred=False))
+    scheduler.wait(BULK)
+    granted = scheduler.next(0.0)
+    assert isinstance(granted, Grant)
+    assert granted.rows == 50_000

@@ -4,7 +4,8 @@ import pytest
 
 from penstock.scheduling.contexts import Message, PriorityContext, ReplyContext, Target
 from penstock.scheduling.line import Line, WindowSpan
-from penstock.scheduling.policies import Edf, Llf, Sjf, TokenShare
+from penstock.scheduling.outlook import known_below
+from penstock.scheduling.policies import ContextPolicy, Edf, Llf, Sjf, TokenShare
 
 EPOCH = 1_800_000_000.0
 URGENT = Target("s", "ads", latency_seconds=0.8)
@@ -183,7 +184,11 @@ def test_a_window_is_expected_before_any_of_its_rows_wait() -> None:
         line.arrive(number, second(number))
         line.take(number, 100)
     # Taken up to 4.999: the window that ends at 5 needs a row at 5.0, which is expected at 5.051.
-    assert line.expected_start(0.1, EPOCH + 5.1) == pytest.approx(EPOCH + 5.051 + 0.8 - 0.1, abs=1e-3)
+    start = line.expected_start(0.1, EPOCH + 5.1)
+    assert start is not None
+    # A quarter of the target is in reserve, as for a stage that waits.
+    assert start.by == pytest.approx(EPOCH + 5.051 + 0.8 - 0.1 - 0.2, abs=1e-3)
+    assert (start.ready, start.seconds) == (pytest.approx(EPOCH + 5.051, abs=1e-3), 0.1)
     assert Line(Llf(), URGENT).expected_start(0.1, EPOCH) is None
 
 
@@ -202,3 +207,34 @@ def test_a_new_target_counts_for_what_waits_already() -> None:
     line.aim(0.5)
     assert next_of(line, cost=0.1).pri_global == pytest.approx(EPOCH + 0.5 - 0.1)
     assert line.place_of("x")[0] == next_of(line, cost=0.0).pri_local
+
+
+def test_without_semantics_no_window_is_expected() -> None:
+    line = windowed(Llf(semantics=False), slide=1.0)
+    for number in range(5):
+        line.arrive(number, second(number))
+        line.take(number, 100)
+    assert line.expected_start(0.1, EPOCH + 5.1) is None
+
+
+def test_a_window_that_is_complete_says_so() -> None:
+    line = windowed()
+    line.arrive(0, second(0))
+    line.arrive(1, second(1))
+    assert not next_of(line).complete
+    for number in range(2, 12):
+        line.arrive(number, second(number))
+    assert next_of(line).complete
+    assert PriorityContext.from_json(next_of(line).to_json()) == next_of(line)
+
+
+def test_a_policy_of_ones_own_knows_the_costliest_path_below_a_stage() -> None:
+    class Own(ContextPolicy):
+        def at_source(self, message: Message, target: Target) -> PriorityContext:
+            return PriorityContext(message.id, 0.0, 0.0, 0.0, message.time, target.latency_seconds)
+
+        def at_operator(self, context: PriorityContext, message: Message, target: Target) -> PriorityContext:
+            return context
+
+    replies = [ReplyContext(0.2, 0.3), ReplyContext(0.1, 0.1)]
+    assert known_below(Own(), replies).path_seconds == pytest.approx(0.5)

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-import pytest
+from statistics import median
 
+import pytest
+from tests.simulate.plants import one_stage
+
+from penstock.scheduling import AtMost
 from penstock.scheduling.policies import Fifo, Llf
-from penstock.simulate import SimulationError, TurnCost
+from penstock.simulate import Simulation, SimulationError, SimulationSettings, Ticks, TurnCost, WindowSetup
+from penstock.simulate.station import Turn
 from penstock.simulate.tenants import TenantsSettings, simulated_tenants
 from penstock.workloads.tenants.groups import bulk_jobs, urgent_jobs
 
@@ -22,6 +27,17 @@ def test_every_window_of_every_job_has_a_sample_and_urgent_ones_are_in_time_by_l
     urgent = sorted(latency for job in JOBS[:2] for latency in run.latencies(job.name))
     assert urgent[len(urgent) // 2] < 0.4
     assert sum(latency <= 0.8 for latency in urgent) / len(urgent) > 0.9
+
+
+def test_a_turn_takes_whole_messages_and_no_more_than_it_was_granted() -> None:
+    turns: list[Turn] = []
+    plant = one_stage(
+        TurnCost(0.05, 5e-5), Ticks(30_000.0, 1.0), window=WindowSetup(1.0, 1.0), latency_seconds=7200.0
+    )
+    settings = SimulationSettings.on_slots(Llf(), 1, consumption=AtMost(70_000), on_turn=turns.append)
+    Simulation(plant, settings).run(20.0)
+    assert all(turn.taken.rows.count % 30_000 == 0 for turn in turns)
+    assert max(turn.taken.rows.count for turn in turns) <= 60_000
 
 
 def test_in_order_of_arrival_urgent_results_are_later() -> None:
@@ -48,3 +64,13 @@ def test_a_job_without_a_cost_is_refused() -> None:
         "job 'urgent-1' must have a cost, of its own or of its group, got ['bulk']: "
         "its turns would take no time"
     )
+
+
+def test_where_slots_are_idle_bulk_results_leave_sooner_if_windows_are_known() -> None:
+    jobs = (*urgent_jobs(2), *bulk_jobs(60_000.0, 2))
+    costs = {"urgent": TurnCost(0.03, 3e-6), "bulk": TurnCost(0.09, 3e-6)}
+    with_semantics, without = (
+        median(simulated_tenants(jobs, costs, TenantsSettings(policy, 5.0, 30.0)).latencies("bulk-1"))
+        for policy in (Llf(), Llf(semantics=False))
+    )
+    assert without > 1.15 * with_semantics

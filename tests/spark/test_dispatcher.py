@@ -11,6 +11,7 @@ from tests.spark.conftest import eventually
 from penstock.scheduling.catalog import policy_named
 from penstock.scheduling.consumption import parse_consumption
 from penstock.scheduling.decisions import Grant
+from penstock.scheduling.laxity import Start
 from penstock.scheduling.scheduler import Scheduler
 from penstock.scheduling.stage_view import StageView
 from penstock.spark.dispatcher import Dispatcher
@@ -26,6 +27,7 @@ class FakeStage:
         self.rows = rows
         self.granted: list[Grant] = []
         self.failed: BaseException | None = None
+        self.expected: Start | None = None
         self.most_at_once = 0
         self.go = threading.Event()
         self.go.set()
@@ -40,8 +42,8 @@ class FakeStage:
             return None
         return StageView(self.name, "fake", self.rows, self._since, self._since)
 
-    def expected_start(self, now: float) -> float | None:
-        return None
+    def expected_start(self, now: float) -> Start | None:
+        return self.expected
 
     def fail(self, error: BaseException) -> None:
         self.failed = error
@@ -100,6 +102,18 @@ def test_a_stage_is_never_in_two_turns_at_once_however_often_it_changes(opened: 
     assert [stage.most_at_once for stage in stages] == [1, 1, 1]
     assert [sum(grant.rows for grant in stage.granted) for stage in stages] == [100, 100, 100]
     assert all(grant.rows <= 5 for stage in stages for grant in stage.granted)
+
+
+def test_once_it_has_its_rows_a_stage_in_a_turn_is_expected_to_start_the_next(opened: Opened) -> None:
+    dispatcher = opened(2)
+    stage = FakeStage("s", dispatcher, rows=5)
+    stage.go.clear()
+    dispatcher.add(stage)
+    eventually(lambda: len(stage.granted) == 1, 5)
+    stage.expected = Start(time.time() + 1.0, "s", 0.1)
+    dispatcher.took(stage, 3)
+    assert dispatcher._scheduler._expected_starts == {"s": stage.expected}
+    stage.go.set()
 
 
 def test_no_more_turns_run_side_by_side_than_there_are_slots(opened: Opened) -> None:

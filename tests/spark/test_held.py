@@ -23,6 +23,7 @@ from tests.spark.streams import (
 )
 
 from penstock import Pipeline, Spool
+from penstock.spark.held import HeldStage
 
 pytestmark = pytest.mark.spark
 
@@ -74,6 +75,39 @@ def test_windows_are_exact_however_segments_and_turns_are_cut(
     runs.drain()
     assert window_rows(kept.rows) == windows.expected(rows)
     assert runs.stages()[0].late_rows == 0
+
+
+def test_a_turn_takes_no_more_rows_than_granted_unless_one_segment_has_more(
+    engine: EngineFactory, spool: SpoolFactory
+) -> None:
+    source, kept, turns, runs = spool(), Kept(), Turns(), engine(consumption="at-most-25")
+    rows = readings(70, seconds=60)
+    for begin, end in ((0, 10), (10, 20), (20, 30), (30, 70)):
+        source.append(table(rows[begin:end]))
+    runs.on_turn(turns)
+    runs.submit(windowed("p", source, Windows(5), kept))
+    runs.drain()
+    assert [record.rows_in for record in turns.of("p.w") if record.rows_in] == [20, 10, 40]
+
+
+def test_rows_that_were_granted_before_a_stop_wait_since_one_moment(
+    engine: EngineFactory, spool: SpoolFactory
+) -> None:
+    source, kept, runs = spool(), Kept(), engine()
+    rows = readings(100, seconds=20)
+    [stage] = runs.submit(windowed("p", source, Windows(5), kept)).stages
+    assert isinstance(stage, HeldStage)
+    stage.paused = True
+    source.append(table(rows))
+    # As a stop between a grant and its batch leaves it.
+    stage.line.took(slices := stage.inputs.take(len(rows)), stage.now)
+    stage._ledger.add(slices)
+    stage.paused = False
+    views = [stage.view(stage.now + seconds) for seconds in (0.0, 40.0)]
+    assert [each and each.ready_since for each in views] == [stage._recovered_at] * 2
+    stage.place.dispatcher.changed(stage)
+    runs.drain()
+    assert window_rows(kept.rows) == Windows(5).expected(rows)
 
 
 def test_a_window_leaves_with_the_turn_that_completes_it(engine: EngineFactory, spool: SpoolFactory) -> None:

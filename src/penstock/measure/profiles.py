@@ -202,8 +202,14 @@ class Profiler:
         """(c0, c1) by least squares, neither negative.
 
         A turn without rows is taken to have been there too, of the usual fixed cost, or shorter if one was:
-        turns of about one size say nothing of c0, and noise would make all of it c0.
+        turns of about one size say nothing of c0, and noise would make all of it c0. Nor is c0 more than the
+        shortest turn was: while code warms up larger turns are quicker than the smaller ones before them, and
+        a stage that is believed to cost much without any rows would be held back, and never learn better.
         """
+        own_rows, own_seconds = self._rows / self._weight, self._seconds / self._weight
+        together = self._rows_seconds / self._weight - own_rows * own_seconds
+        if together <= 0.0:
+            return self._split(min(self.USUAL_FIXED_SECONDS, self._least))
         prior = self.PRIOR_WEIGHT
         weight, seconds = (
             self._weight + prior,
@@ -213,11 +219,17 @@ class Profiler:
         spread = self._rows_squared / weight - mean_rows**2
         per_row = (self._rows_seconds / weight - mean_rows * mean_seconds) / spread if spread > 0.0 else 0.0
         fixed = mean_seconds - per_row * mean_rows
-        if per_row <= 0.0:
-            return self._seconds / self._weight, 0.0
         if fixed < 0.0:
             return 0.0, self._rows_seconds / self._rows_squared
+        if per_row <= 0.0 or fixed > self._least:
+            return self._split(self._least)
         return fixed, per_row
+
+    def _split(self, fixed: float) -> tuple[float, float]:
+        """(c0, c1) by which a turn of the mean size takes the mean time, if c0 is this."""
+        rows, seconds = self._rows / self._weight, self._seconds / self._weight
+        fixed = min(fixed, seconds)
+        return fixed, (seconds - fixed) / rows
 
 
 def _rounded(record: TurnRecord) -> int:

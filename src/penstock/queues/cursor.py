@@ -66,8 +66,9 @@ class Consumer:
     def take_fresh(self) -> list[tuple[Segment, int]]:
         """The segments that have come since the last call, and how many rows of each wait; at first all."""
         with self._shelf.lock:
-            known = [self._shelf.segments[sequence] for sequence in self._order]
-            fresh, self._fresh = known if self._fresh is None else self._fresh, []
+            if self._fresh is None:
+                self._fresh = [self._shelf.segments[sequence] for sequence in self._order]
+            fresh, self._fresh = self._fresh, []
             return [(each, each.rows - self._taken.get(each.sequence, 0)) for each in fresh]
 
     def needs(self, sequence: int) -> bool:
@@ -123,14 +124,17 @@ class Consumer:
         with self._shelf.lock:
             return tuple((self._shelf.segments[seq], self._taken.get(seq, 0)) for seq in self._order)
 
-    def rows_to_segment_end(self, rows: int, key: Callable[[Segment], Any] | None = None) -> int:
-        """`rows`, or as many more as it takes to end with a segment; all that wait if they are fewer."""
+    def rows_of_whole_segments(
+        self, rows: int, least: int = 0, key: Callable[[Segment], Any] | None = None
+    ) -> int:
+        """Those of as many segments as make up to `rows`, or of as many as it takes for `least`."""
         with self._shelf.lock:
             whole = 0
             for sequence in self._ordered(key):
-                if whole >= rows:
+                after = whole + self._shelf.segments[sequence].rows - self._taken.get(sequence, 0)
+                if whole >= least and after > rows:
                     break
-                whole += self._shelf.segments[sequence].rows - self._taken.get(sequence, 0)
+                whole = after
             return whole
 
     def take(

@@ -277,7 +277,9 @@ class TopicCursor:
                 if piece.end == piece.segment.rows:
                     self._first_of.pop(piece.segment.sequence, None)
 
-    def rows_to_segment_end(self, rows: int, key: Callable[[Segment], Any] | None = None) -> int:
+    def rows_of_whole_segments(
+        self, rows: int, least: int = 0, key: Callable[[Segment], Any] | None = None
+    ) -> int:
         """As many as asked for: a record is whole by itself."""
         return rows
 

@@ -27,6 +27,8 @@ class PriorityContext:
     deferred: bool = False
     """Whether its result can only leave with rows that have not come yet."""
     fields: Mapping[str, float] = field(default_factory=dict)
+    complete: bool = False
+    """Whether the rows of a window are all there: its result leaves with the next turn."""
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -38,6 +40,7 @@ class PriorityContext:
             "latency": self.latency_seconds,
             "deferred": self.deferred,
             "fields": dict(self.fields),
+            "complete": self.complete,
         }
 
     @classmethod
@@ -51,6 +54,8 @@ class PriorityContext:
             latency_seconds=float(stored["latency"]),
             deferred=bool(stored["deferred"]),
             fields={name: float(value) for name, value in stored["fields"].items()},
+            # Contexts from before it was told apart have none.
+            complete=bool(stored.get("complete", False)),
         )
 
 

@@ -30,6 +30,8 @@ class Choice:
     pool_slots: int
     cut_for: str = ""
     starved: bool = False
+    tried: bool = False
+    """Whether no turn should fit by what is known, and few rows tell whether that is so."""
 
     def __str__(self) -> str:
         work = count(self.stage.rows_waiting, "row") if self.stage.rows_waiting else "a flush"
@@ -41,6 +43,8 @@ class Choice:
         ]
         if self.cut_for:
             words.append(f"cut so that {self.cut_for} can start in time")
+        if self.tried:
+            words.append("few rows, as its turns may be shorter than its profile says")
         if self.stage.slots > self.pool_slots:
             words.append(f"needs {count(self.stage.slots, 'slot')}, the pool has {self.pool_slots}")
         return "; ".join(words)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from heapq import heappop, heappush
 from math import floor, inf
 from typing import NamedTuple
 
@@ -12,6 +13,8 @@ from penstock.scheduling.stage_view import StageView
 BEYOND_SEEN, BEYOND_SEEN_ALONE = 4, 16
 """Times the largest turn that was seen, how large the next may be."""
 FEW_ROWS = 5_000
+PROBE_SECONDS = 2.0
+"""A stage that was held back for so long gets a turn of few rows: what is believed of it may be wrong."""
 LEAST_KNOWN = 20_000
 FIRST_TURN = 100_000
 EARLY_PAYS = 4
@@ -26,11 +29,23 @@ LATER_SECONDS = 2.0
 
 
 class Start(NamedTuple):
-    """By when a stage must start its turn, and how long that will take, as far as it is known."""
+    """By when a stage must start its turn, and how long that will take, 0 where nothing is known of that.
+
+    One that waits for a window to be complete can start at `ready`, and is not waited for after `lapses`.
+    """
 
     by: float
     name: str
     seconds: float = 0.0
+    ready: float = -inf
+    lapses: float = inf
+
+    def seen(self, now: float) -> Start | None:
+        """The same as it is now: what should be ready and is not is later by as much; None once it lapses."""
+        late = now - self.ready if self.ready > -inf else 0.0
+        if now >= self.lapses or (late <= 0.0 and now >= self.by):
+            return None
+        return self if late <= 0.0 else self._replace(by=self.by + late, ready=now)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,8 +101,17 @@ def put_off_seconds(stage: StageView) -> float:
 
 def start_of(stage: StageView) -> Start:
     """By when a stage that waits must start, less its reserve."""
-    reserve = min(RESERVE * (stage.latency_seconds or 0.0), MOST_RESERVE_SECONDS)
-    return Start(stage.start_deadline - reserve, stage.name, turn_seconds(stage, stage.rows_waiting))
+    by = stage.start_deadline - reserve_seconds(stage.latency_seconds)
+    seconds = turn_seconds(stage, stage.rows_waiting)
+    context = stage.context
+    if context is None or not context.deferred:
+        return Start(by, stage.name, seconds)
+    return Start(by, stage.name, seconds, context.time, context.time + context.latency_seconds)
+
+
+def reserve_seconds(latency_seconds: float | None) -> float:
+    """What a stage with such a target has left when others make way for it."""
+    return min(RESERVE * (latency_seconds or 0.0), MOST_RESERVE_SECONDS)
 
 
 def cut_to_grain(stage: StageView, rows: int, grain_seconds: float, beyond: int = BEYOND_SEEN) -> int:
@@ -144,8 +168,12 @@ def cut_for_urgent(
     free, now for one that is. The turn is taken to last a little longer than is predicted.
     """
     end = now + SAFETY * turn_seconds(stage, rows)
-    others = (each for each in starts if each.by < stage.start_deadline)
-    urgent = [each for each in in_line(others, len(ends) + 1) if now < each.by < end]
+    line = sorted(each for each in starts if now < each.by < stage.start_deadline)
+    if all_in_time(line, [*ends, end]):
+        return Cut(rows)
+    last = max((each.by for each in line if each.by < end), default=end)
+    slots = 1 + sum(each <= last for each in ends)
+    urgent = [each for each in in_line(line, slots) if each.by < end]
     if not urgent:
         return Cut(rows)
     free = sum(each <= urgent[0].by for each in ends)
@@ -157,6 +185,25 @@ def cut_for_urgent(
     return Cut(fitting if 4 * fitting >= sensible_rows(stage, rows) else 0, first.by, first.name)
 
 
+def all_in_time(starts: Iterable[Start], ends: Iterable[float]) -> bool:
+    """Whether all can start in time on slots that are free at these times, one after the other.
+
+    One of which it is not known how long it takes has a slot of its own.
+
+    >>> two = [Start(5.0, "a", 0.1), Start(5.0, "b", 0.1)]
+    >>> all_in_time(two, [4.8]), all_in_time(two, [4.9])
+    (True, False)
+    """
+    free = sorted(ends)
+    for each in sorted(starts):
+        if not free or max(free[0], each.ready) > each.by:
+            return False
+        begins = max(heappop(free), each.ready)
+        if each.seconds:
+            heappush(free, begins + SAFETY * each.seconds)
+    return True
+
+
 def in_line(starts: Iterable[Start], slots: int) -> list[Start]:
     """By when each must start so that those behind it, on the same slots, can start in time too.
 
@@ -165,6 +212,6 @@ def in_line(starts: Iterable[Start], slots: int) -> list[Start]:
     """
     line = sorted(starts)
     for place in range(len(line) - slots - 1, -1, -1):
-        by, name, seconds = line[place]
-        line[place] = Start(min(by, line[place + slots].by - seconds), name, seconds)
+        each = line[place]
+        line[place] = each._replace(by=min(each.by, line[place + slots].by - each.seconds))
     return sorted(line)

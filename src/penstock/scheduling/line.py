@@ -7,6 +7,7 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, replace
 
 from penstock.scheduling.contexts import Frontier, Message, PriorityContext, ReplyContext, Target, transform
+from penstock.scheduling.laxity import Start, reserve_seconds
 from penstock.scheduling.policies import ContextPolicy
 from penstock.scheduling.progress import ProgressMap, Sources
 
@@ -185,12 +186,16 @@ class Line:
         delay = window.delay_seconds
         return transform(closed - delay, window.slide_seconds, offset=window.offset_seconds) + delay
 
-    def expected_start(self, cost_seconds: float, now: float) -> float | None:
+    def expected_start(self, cost_seconds: float, now: float) -> Start | None:
         """By when a turn must start that completes the next window, though no row of it waits yet."""
-        taken = self.sources.taken(now) if self._window is not None else None
-        if self._window is None or taken is None:
+        if self._window is None or not getattr(self._policy, "semantics", True):
+            return None
+        taken = self.sources.taken(now)
+        if taken is None:
             return None
         time = self._times.time_of(self._needed(taken, self._window))
         if time is None:
             return None
-        return time + self._target.latency_seconds - cost_seconds - self.reply.path_seconds
+        latency = self._target.latency_seconds
+        by = time + latency - cost_seconds - self.reply.path_seconds - reserve_seconds(latency)
+        return Start(by, self._target.stage, cost_seconds, ready=time, lapses=time + latency)

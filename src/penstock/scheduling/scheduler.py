@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from itertools import islice
 from math import inf
 from types import MappingProxyType
 
@@ -13,6 +14,7 @@ from penstock.scheduling.decisions import Choice, Decision, Grant, Hold, count
 from penstock.scheduling.laxity import (
     BEYOND_SEEN,
     BEYOND_SEEN_ALONE,
+    FEW_ROWS,
     LATER_SECONDS,
     SAFETY,
     Cut,
@@ -21,15 +23,22 @@ from penstock.scheduling.laxity import (
     cut_to_grain,
     grain_alone,
     put_off_seconds,
+    sensible_rows,
     start_of,
     turn_seconds,
 )
 from penstock.scheduling.policies import BatchIt, ContextPolicy, Policy
-from penstock.scheduling.put_off import UNTIL_COMPLETE, UNTIL_IT_PAYS, put_off
+from penstock.scheduling.probes import Probes
+from penstock.scheduling.put_off import IN_IDLE_SLOTS, UNTIL_COMPLETE, UNTIL_IT_PAYS, put_off
+from penstock.scheduling.slot_use import SlotUse
 from penstock.scheduling.stage_view import StageView
 from penstock.scheduling.waiting import Place, WaitingStages
 
 _ALL = All()
+NEXT_IN_LINE = 3
+"""Of those behind a stage that is held back, how many are looked at."""
+OVERDUE = 0.5
+"""Of the time that a turn has taken, what it is expected to take still when it should have ended."""
 
 
 @dataclass(slots=True)
@@ -38,6 +47,19 @@ class CutCount:
 
     made: int = 0
     overran: int = 0
+
+
+@dataclass(slots=True)
+class _Turn:
+    """A turn that runs, and when it is expected to end."""
+
+    view: StageView
+    at: float
+    ends_at: float = -inf
+
+    def free_at(self, now: float) -> float:
+        """When its slots are free. One that should have ended goes on for half as long as it has run."""
+        return self.ends_at if self.ends_at > now else now + OVERDUE * (now - self.at)
 
 
 class SchedulingError(PenstockError):
@@ -78,9 +100,11 @@ class Scheduler:
         self._grain = grain_seconds
         self._slots = _checked_slots(slots)
         self._known: set[str] = set()
-        self._expected_ends: dict[str, float] = {}
-        self._expected_starts: dict[str, float] = {}
+        self._turns: dict[str, _Turn] = {}
+        self._expected_starts: dict[str, Start] = {}
         self._kept_free: dict[str, float] = {}  # turns that were cut, and when they must end
+        self._probes = Probes()
+        self._use = SlotUse()
         self.cuts = CutCount()
         self.draining = False
         """No more rows come: a block that is not complete runs once nothing else does."""
@@ -159,6 +183,7 @@ class Scheduler:
     def next(self, now: float) -> Decision:
         """Grants the next turn and takes its slots, or says why none is granted. Call it until it holds."""
         self._now = max(self._now, now)
+        self._end_waits(now)
         starved = self._starved(now)
         must = starved or self._due(now)
         view = must or self._waiting.first
@@ -166,7 +191,7 @@ class Scheduler:
             return Hold("no stage waits", now)
         if must is None and now < (later := self._put_off_until(view, now)):
             reason = "what it waits for is not complete, and a turn for so few rows now would be for nothing"
-            return Hold(reason, now, view.name, until=later)
+            return Hold(reason, now, view.name, until=min(later, self._waiting.until))
         if self._slots == 0:
             return Hold("the pool has no slots: no executor is registered", now, view.name)
         free = self.free_slots
@@ -178,34 +203,67 @@ class Scheduler:
             reason = "its batch is not full: the last free slot is kept for one that is, or that must start"
             return Hold(reason, now, view.name, until=self._next_due(now))
         cut = self._sized(view, now, needed)
-        if cut.rows == 0 and view.rows_waiting and starved is None:
+        if cut.rows or not view.rows_waiting:
+            self._probes.granted(view.name)
+            return self._granted(view, cut, needed, starved is not None)
+        probe_at = self._probes.due(view.name, now)
+        if starved is None and now < probe_at:
+            if (other := self._instead(now)) is not None:
+                return other
             reason = f"its turn would not end before {cut.urgent} must start: a slot stays free for that"
-            return Hold(reason, now, view.name, until=cut.end_by)
-        return self._granted(view, cut, needed, starved is not None)
+            return Hold(reason, now, view.name, until=min(cut.end_by, probe_at, self._waiting.until))
+        self._probes.probed(view.name)
+        return self._granted(view, Cut(self._least(view, starved)), needed, starved is not None, tried=True)
+
+    def _instead(self, now: float) -> Grant | None:
+        """A turn of one of the next in line, which fits where that of the first does not."""
+        for level, view in islice(self._waiting.in_order(), 1, 1 + NEXT_IN_LINE):
+            needed = min(view.slots, self._slots)
+            if level > IN_IDLE_SLOTS or needed > self.free_slots:
+                return None
+            cut = self._sized(view, now, needed)
+            if cut.rows or not view.rows_waiting:
+                self._probes.granted(view.name)
+                return self._granted(view, cut, needed, starved=False)
+        return None
+
+    def _least(self, view: StageView, starved: StageView | None) -> int:
+        """The rows of a turn that will make another late: no more than it takes to get somewhere."""
+        rows = self._grained(view)
+        least = FEW_ROWS if starved is None else sensible_rows(view, rows)
+        return max(min(rows, least), min(rows, view.block_rows))
 
     def _put_off_until(self, view: StageView, now: float) -> float:
         """Until when a turn for what there is would be for nothing; `now` where it would not be."""
-        how = put_off(self._policy, view, now)
+        how, _, until = self._waiting.place_of(view.name)
         if how == UNTIL_IT_PAYS:
-            return view.ready_since + min(put_off_seconds(view), self._patience)
+            return until
         if how != UNTIL_COMPLETE or (self.draining and not self._running):
             return now
         oldest = self._waiting.oldest or view
         return min(view.ready_since, oldest.ready_since) + self._patience
 
-    def _granted(self, view: StageView, cut: Cut, needed: int, starved: bool) -> Grant:
+    def _granted(
+        self, view: StageView, cut: Cut, needed: int, starved: bool, *, tried: bool = False
+    ) -> Grant:
         now, free = self._now, self.free_slots
-        rows = cut.rows or self._grained(view)
         self._waiting.take(view.name)
         self._running[view.name] = needed
         self._used += needed
-        self._expected_ends[view.name] = now + turn_seconds(view, rows)
-        if cut.end_by < inf and cut.rows:
+        self._use.changed(self._used / self._slots, now)
+        self._turns[view.name] = _Turn(view, now)
+        self.took(view.name, cut.rows)
+        if cut.end_by < inf:
             self._kept_free[view.name] = cut.end_by
             self.cuts.made += 1
         waited = max(now - view.ready_since, 0.0)
-        why = Choice(self._policy, view, waited, free, self._slots, cut.urgent if cut.rows else "", starved)
-        return Grant(view.name, rows, needed, now, waited, why)
+        why = Choice(self._policy, view, waited, free, self._slots, cut.urgent, starved, tried)
+        return Grant(view.name, cut.rows, needed, now, waited, why)
+
+    def took(self, name: str, rows: int) -> None:
+        """The stage's turn has other rows than were granted: when it ends is expected anew."""
+        turn = self._turns[name]
+        turn.ends_at = turn.at + SAFETY * turn_seconds(turn.view, rows)
 
     def _wanted(self, view: StageView) -> int:
         rows = self._consumption.rows(view)
@@ -229,18 +287,22 @@ class Scheduler:
         if not rows or not view.trusted or not getattr(self._policy, "by_deadline", False):
             return Cut(rows)
         latest = min(now + SAFETY * turn_seconds(view, rows) + LATER_SECONDS, view.start_deadline)
-        starts = [Start(by, name) for name, by in self._expected_starts.items() if by < latest]
+        starts = [*self._expected_starts.values()]
         starts += [start_of(other) for other in self._waiting.starting_before(latest) if other is not view]
-        ends = [now] * (self.free_slots - needed) + sorted(self._expected_ends.values())
-        return cut_for_urgent(view, rows, now, starts, ends)
+        starts += [start_of(other) for other in self._during_turn.values()]
+        seen = [each for start in starts if (each := start.seen(now)) is not None and each.by < latest]
+        ends = [now] * (self.free_slots - needed)
+        for name, turn in self._turns.items():
+            ends += [turn.free_at(now)] * self._running[name]
+        return cut_for_urgent(view, rows, now, seen, ends)
 
-    def expect(self, name: str, start_deadline: float | None) -> None:
-        """The stage has nothing to do now, but must be able to start by then; None: nothing is expected."""
+    def expect(self, name: str, start: Start | None) -> None:
+        """The stage has nothing to do now, but will have to start by then; None: nothing is expected."""
         self._known.add(name)
-        if start_deadline is None:
+        if start is None:
             self._expected_starts.pop(name, None)
         else:
-            self._expected_starts[name] = start_deadline
+            self._expected_starts[name] = start
 
     def forget(self, name: str) -> None:
         """The stage is gone."""
@@ -258,7 +320,8 @@ class Scheduler:
             )
         self._now = max(self._now, now)
         self._used -= self._running.pop(name)
-        self._expected_ends.pop(name, None)
+        self._use.changed(self._used / max(self._slots, 1), self._now)
+        self._turns.pop(name, None)
         if now > self._kept_free.pop(name, inf):
             self.cuts.overran += 1
         self._turn_ends[name] = now
@@ -291,6 +354,11 @@ class Scheduler:
             view = replace(view, ready_since=turn_end)
         self._waiting.put(view, self._place(self._policy, view))
 
+    def _end_waits(self, now: float) -> None:
+        """Who has waited for more rows long enough stands with those that use idle slots."""
+        for view in self._waiting.put_off_until(now):
+            self._waiting.put(view, self._place(self._policy, view))
+
     def _place(self, policy: Policy, view: StageView) -> Place:
         now = max(self._now, view.ready_since)
         priority = policy.priority(view, now)
@@ -299,7 +367,11 @@ class Scheduler:
                 view.name,
                 f"{policy} must give stage {view.name!r} a number, got nan: it has no place in line",
             )
-        return put_off(policy, view, now), priority
+        level = put_off(policy, view, now, scarce=self._use.is_scarce(now))
+        if level != UNTIL_IT_PAYS:
+            return Place(level, priority)
+        until = view.ready_since + min(put_off_seconds(view), self._patience)
+        return Place(level, priority, until) if now < until else Place(IN_IDLE_SLOTS, priority)
 
     def _starved(self, now: float) -> StageView | None:
         """The stage that has waited longest, if that is longer than patience lasts."""

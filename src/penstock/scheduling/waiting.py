@@ -5,26 +5,32 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, KeysView
 from heapq import heapify, heappop, heappush
 from math import inf
-from typing import Any
+from typing import Any, NamedTuple
 
 from penstock.scheduling.stage_view import StageView
 
-Place = tuple[int, float]
-"""How far a stage is put off, and its priority."""
+
+class Place(NamedTuple):
+    """How far a stage is put off, its priority, and until when it is put off."""
+
+    level: int
+    priority: float
+    until: float = inf
 
 
 class WaitingStages:
-    """Views by name, in three orders. Among equals the one that has waited longer comes first.
+    """Views by name, in four orders. Among equals the one that has waited longer comes first.
 
     Views that were replaced or taken stay in the heaps until they come up or outnumber the others; an entry
     counts only while its version is the current one of its stage.
     """
 
     def __init__(self) -> None:
-        self._views: dict[str, tuple[int, StageView]] = {}
+        self._views: dict[str, tuple[int, StageView, Place]] = {}
         self._by_place: list[tuple[int, float, float, str, int]] = []
         self._by_age: list[tuple[float, str, int]] = []
         self._by_start: list[tuple[float, str, int]] = []
+        self._by_end: list[tuple[float, str, int]] = []  # of their being put off
         self._version = 0
 
     def __len__(self) -> int:
@@ -37,11 +43,13 @@ class WaitingStages:
     def put(self, view: StageView, place: Place) -> None:
         """A stage waits, or waits with other figures than before."""
         self._version = version = self._version + 1
-        self._views[view.name] = (version, view)
-        heappush(self._by_place, (*place, view.ready_since, view.name, version))
+        self._views[view.name] = (version, view, place)
+        heappush(self._by_place, (place.level, place.priority, view.ready_since, view.name, version))
         heappush(self._by_age, (view.ready_since, view.name, version))
         if view.start_deadline < inf:
             heappush(self._by_start, (view.start_deadline, view.name, version))
+        if place.until < inf:
+            heappush(self._by_end, (place.until, view.name, version))
         self._compact()
 
     def take(self, name: str) -> None:
@@ -49,12 +57,15 @@ class WaitingStages:
         if self._views.pop(name, None) is not None:
             self._compact()
 
+    def place_of(self, name: str) -> Place:
+        """Where a stage that waits stands."""
+        return self._views[name][2]
+
     def reorder(self, place_of: Callable[[StageView], Place]) -> None:
         """Gives all of them new places; none, if one has no place."""
-        self._by_place = [
-            (*place_of(view), view.ready_since, view.name, version) for version, view in self._views.values()
-        ]
-        heapify(self._by_place)
+        placed = [(view, place_of(view)) for _, view, _ in self._views.values()]
+        for view, place in placed:
+            self.put(view, place)
 
     @property
     def first(self) -> StageView | None:
@@ -70,6 +81,30 @@ class WaitingStages:
     def soonest(self) -> StageView | None:
         """The one with the earliest start deadline."""
         return self._top(self._by_start)
+
+    @property
+    def until(self) -> float:
+        """When the first of those that are put off is so no more."""
+        return self._by_end[0][0] if self._top(self._by_end) is not None else inf
+
+    def put_off_until(self, now: float) -> list[StageView]:
+        """Those that were put off until now at the latest; whoever asks gives them another place."""
+        found = []
+        while (view := self._top(self._by_end)) is not None and self._by_end[0][0] <= now:
+            heappop(self._by_end)
+            found.append(view)
+        return found
+
+    def in_order(self) -> Iterator[tuple[int, StageView]]:
+        """How far each is put off, and the stage, as the policy has them: as many as are asked for."""
+        places = [(self._by_place[0], 0)] if self._by_place else []
+        while places:
+            (level, *_, name, version), place = heappop(places)
+            if self._is_current(name, version):
+                yield level, self._views[name][1]
+            for after in (2 * place + 1, 2 * place + 2):
+                if after < len(self._by_place):
+                    heappush(places, (self._by_place[after], after))
 
     def starting_before(self, latest: float) -> Iterator[StageView]:
         """Those that must start before then: from the top of the heap, not all of it."""
@@ -93,7 +128,7 @@ class WaitingStages:
     def _compact(self) -> None:
         """Keeps each heap below three times the stages that wait, at a constant average cost."""
         most = 3 * len(self._views)
-        heaps: tuple[list[Any], ...] = (self._by_place, self._by_age, self._by_start)
+        heaps: tuple[list[Any], ...] = (self._by_place, self._by_age, self._by_start, self._by_end)
         for heap in heaps:
             if len(heap) > most:
                 heap[:] = [entry for entry in heap if self._is_current(*entry[-2:])]

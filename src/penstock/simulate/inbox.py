@@ -107,7 +107,7 @@ class Messages:
     """Rows as the messages of a `Line`, with their contexts and the progress of their sources.
 
     As in an engine, a stage without a window keeps progress beside its line, and one with a window takes
-    whole messages.
+    whole messages, as many as there is room for in a turn and one at least.
     """
 
     def __init__(self, setup: StageSetup, policy: ContextPolicy, producers: int):
@@ -170,6 +170,8 @@ class Messages:
             if left <= 0:
                 break
             parcel = self._parcels[key]
+            if self._windowed and parcels and parcel.rows.count > left:
+                break
             context = self.line.take(key, min(parcel.rows.count, left))
             parcel, left = self._taken_of(key, parcel, left)
             parcels.append(parcel)

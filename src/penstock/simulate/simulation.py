@@ -265,6 +265,9 @@ class Simulation:
     def _begin(self, grant: Grant) -> None:
         station = self._by_lane[grant.stage]
         turn = station.begin(grant, self._slot_map.place(grant.slots))
+        self.scheduler.took(grant.stage, turn.taken.rows.count)
+        if self._contexts and station.setup.window is not None:
+            self.scheduler.expect(station.name, station.expected_start(grant.at))
         self.events += 1
         self._agenda.add(turn.ends_at, TURN_ENDS, turn)
         if station.may_wait:

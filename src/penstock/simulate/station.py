@@ -10,6 +10,7 @@ from typing import Any
 from penstock.measure.profiles import StageProfile
 from penstock.scheduling.contexts import PriorityContext, ReplyContext
 from penstock.scheduling.decisions import Grant
+from penstock.scheduling.laxity import Start
 from penstock.scheduling.outlook import Costs, Waiting, figures, known_below
 from penstock.scheduling.stage_view import StageView
 from penstock.simulate.costs import Chance
@@ -147,7 +148,7 @@ class Station:
             block_rows=setup.block_rows,
         )
 
-    def expected_start(self, now: float) -> float | None:
+    def expected_start(self, now: float) -> Start | None:
         """By when its next window will have to be worked on, where that can be predicted."""
         if self._windows is None or not isinstance(self.inbox, Messages):
             return None

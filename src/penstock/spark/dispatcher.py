@@ -16,6 +16,7 @@ from typing import Protocol
 
 from penstock.scheduling.consumption import Consumption
 from penstock.scheduling.decisions import Decision, DecisionLog, Grant
+from penstock.scheduling.laxity import Start
 from penstock.scheduling.policies import ContextPolicy, Llf, Policy
 from penstock.scheduling.scheduler import CutCount, Scheduler
 from penstock.scheduling.stage_view import StageView
@@ -38,7 +39,7 @@ class Schedulable(Protocol):
         """Runs a turn, or lets it begin; `finished` is called when it has ended. Never raises."""
         ...
 
-    def expected_start(self, now: float) -> float | None:
+    def expected_start(self, now: float) -> Start | None:
         """By when it will have to start a turn, where nothing waits and that can be predicted."""
         ...
 
@@ -149,6 +150,14 @@ class Dispatcher:
                 return
             self._look_at(stage)
             self._grant_all()
+
+    def took(self, stage: Schedulable, rows: int) -> None:
+        """The stage's turn has so many rows, more or fewer than it was granted."""
+        with self._scheduling():
+            if stage.name in self._scheduler.running:
+                self._scheduler.took(stage.name, rows)
+                # Its next window is made way for from now on, and not only once the turn has ended.
+                self._scheduler.expect(stage.name, stage.expected_start(self.clock()))
 
     def finished(self, stage: Schedulable) -> None:
         """The stage's turn has ended: its slots are free."""

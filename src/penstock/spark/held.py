@@ -98,6 +98,7 @@ class HeldStage(StageBase):
         self._query: HeldQuery | PlannedQuery = self._new_query()
         for slices in self._ledger.recover():
             self._context = self.line.took(slices, self.now)
+        self._recovered_at = self.now
         self._flush_due, self._flush_since = journal.entry.flush, self.now
 
     def _new_query(self) -> HeldQuery:
@@ -117,7 +118,9 @@ class HeldStage(StageBase):
             return None
         with self._lock:
             if self._grant is None and self._ledger.outstanding:
-                return self.base_view(rows + self._ledger.took.rows, now, now)
+                # Since one moment, however often it is looked at: patience counts from then.
+                found = self._recovered_at
+                return self.base_view(rows + self._ledger.took.rows, found, found)
         since = self.inputs.ready_since
         flush_since = self._flush_since if self._flush_due else None
         if rows == 0 or since is None:
@@ -132,9 +135,13 @@ class HeldStage(StageBase):
                 self._grant = grant
             self._plan_once()
             with self._lock:
-                if not self._ledger.outstanding and grant.rows > 0:
+                cuts = not self._ledger.outstanding and grant.rows > 0
+                if cuts:
                     self._cut(grant)
                 self._flush_due = False
+            if cuts:
+                # Not under the lock: who holds the dispatcher's may want it, to look at the stage.
+                self.place.dispatcher.took(self, self._ledger.took.rows)
             self.books.began(grant.at, self.inputs.rows_waiting)
             self._begin()
         except Exception as error:
@@ -160,7 +167,8 @@ class HeldStage(StageBase):
         # Rows of a segment may stand in any order of event time: the first part of a cut one would
         # raise the watermark beyond rows of the second, which would then be late.
         self.line.look(self.now)
-        slices = self.inputs.take(grant.rows, whole_segments=True, order=self.line.key_of)
+        least = max(min(self.place.block_rows, grant.rows), 1)
+        slices = self.inputs.take(grant.rows, whole_segments=True, least=least, order=self.line.key_of)
         self._context = self.line.took(slices, self.now)
         self._ledger.add(slices)
 

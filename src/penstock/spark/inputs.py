@@ -50,12 +50,18 @@ class QueueInputs:
         return min((time for time in times if time is not None), default=None)
 
     def take(
-        self, rows: int, *, whole_segments: bool = False, order: Callable[[str], SegmentKey] | None = None
+        self,
+        rows: int,
+        *,
+        whole_segments: bool = False,
+        least: int = 1,
+        order: Callable[[str], SegmentKey] | None = None,
     ) -> Slices:
         """Exactly `rows` rows, if that many wait: from the queue that has waited longest first.
 
-        With `whole_segments` as many more as it takes to end with a segment. `order` gives the order of the
-        segments of a queue, which only matters where not all are taken.
+        With `whole_segments` as many fewer as it takes to end with a segment, or more where that would be
+        fewer than `least`. `order` gives the order of the segments of a queue, which only matters where not
+        all are taken.
         """
         if rows >= self.rows_waiting:
             order = None
@@ -63,10 +69,13 @@ class QueueInputs:
         by_age = sorted(self.consumers.items(), key=lambda item: item[1].oldest_published or float("inf"))
         for queue, consumer in by_age:
             key = order(queue) if order is not None else None
-            wanted = consumer.rows_to_segment_end(rows, key) if whole_segments and rows > 0 else rows
+            wanted = rows
+            if whole_segments and rows > 0:
+                wanted = consumer.rows_of_whole_segments(rows, least, key)
             pieces = consumer.take(wanted, self.slice_dir, key=key) if wanted > 0 else ()
             taken[queue] = consumer.gather(pieces, self.slice_dir)
-            rows -= sum(piece.rows for piece in taken[queue])
+            count = sum(piece.rows for piece in taken[queue])
+            rows, least = rows - count, max(least - count, 0)
         return taken
 
     def take_again(self, named: Mapping[str, tuple[Taken, ...]]) -> Slices:

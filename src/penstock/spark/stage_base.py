@@ -16,6 +16,7 @@ from penstock.queues.journal import Journal
 from penstock.queues.segment import Arrivals, Segment
 from penstock.queues.topic import TopicCursor
 from penstock.scheduling.contexts import Frontier
+from penstock.scheduling.laxity import Start
 from penstock.scheduling.outlook import Waiting
 from penstock.scheduling.progress import ANY_SOURCES, SourcesRule
 from penstock.scheduling.stage_view import StageView
@@ -228,7 +229,7 @@ class StageBase:
                 with contextlib.suppress(ValueError):
                     self.place.listeners.remove(listener)
 
-    def expected_start(self, now: float) -> float | None:
+    def expected_start(self, now: float) -> Start | None:
         """By when its next window will have to be worked on."""
         return self.line.expected_start(self.place.profiles.of(self.name), now)
 

@@ -20,6 +20,7 @@ from penstock.scheduling.contexts import (
     Target,
     last_step,
 )
+from penstock.scheduling.laxity import Start
 from penstock.scheduling.line import Line, WindowSpan
 from penstock.scheduling.outlook import Costs, Waiting, figures, known_below, order
 from penstock.scheduling.policies import ContextPolicy
@@ -241,7 +242,7 @@ class StageLine:
             for sources in self._sources.values():
                 sources.wake(now)
 
-    def expected_start(self, profile: StageProfile | None, now: float) -> float | None:
+    def expected_start(self, profile: StageProfile | None, now: float) -> Start | None:
         """By when the turn must start that completes the next window, though none of its rows wait."""
         with self._lock:
             return self._line.expected_start(profile.mean_seconds if profile else 0.0, now)

@@ -30,6 +30,11 @@ class ContextPolicy(ABC):
         """Whether a patient turn is cut short for one that must start soon."""
         return False
 
+    @property
+    def waits_for_more(self) -> bool:
+        """Whether few rows of messages that are deferred wait a little for more, even in idle slots."""
+        return False
+
     @abstractmethod
     def at_source(self, message: Message, target: Target) -> PriorityContext: ...
 
@@ -37,8 +42,8 @@ class ContextPolicy(ABC):
     def at_operator(self, context: PriorityContext, message: Message, target: Target) -> PriorityContext: ...
 
     def process_reply(self, known: ReplyContext, reply: ReplyContext) -> ReplyContext:
-        """What a stage knows of those below it, after a reply of one of them."""
-        return reply
+        """What a stage knows of those below it, after a reply of one of them: the costliest is critical."""
+        return ReplyContext(known.cost_seconds, max(known.path_seconds, reply.total_seconds))
 
     def prepare_reply(self, own: ReplyContext) -> ReplyContext:
         """What a stage tells those above it: its own cost, and that of the path below."""

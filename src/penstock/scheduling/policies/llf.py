@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass
 
-from penstock.scheduling.contexts import Message, PriorityContext, ReplyContext, Target, transform
+from penstock.scheduling.contexts import Message, PriorityContext, Target, transform
 from penstock.scheduling.policies.context_policy import ContextPolicy
 from penstock.scheduling.stage_view import StageView
 
@@ -35,6 +35,10 @@ class Llf(ContextPolicy):
     def by_deadline(self) -> bool:
         return True
 
+    @property
+    def waits_for_more(self) -> bool:
+        return True
+
     def at_source(self, message: Message, target: Target) -> PriorityContext:
         return self._convert(message, target)
 
@@ -43,16 +47,23 @@ class Llf(ContextPolicy):
 
     def _convert(self, message: Message, target: Target) -> PriorityContext:
         """CXTCONVERT: the start deadline, by equation 3 for windows and by equation 2 else."""
-        progress, time, deferred = message.time, message.time, False
+        progress, time, deferred, complete = message.time, message.time, False, False
         if message.progress is not None:
             slide = target.slide_seconds if self.semantics else None
             progress = transform(message.progress, slide, target.upstream_slide_seconds)
         frontier = target.frontier if self.semantics else None
         if frontier is not None and frontier.time is not None:
-            time, deferred = frontier.time, not frontier.complete
+            time, deferred, complete = frontier.time, not frontier.complete, frontier.complete
         deadline = self.deadline(time, target, self._error(message, target))
         return PriorityContext(
-            message.id, progress, deadline, progress, time, target.latency_seconds, deferred
+            message.id,
+            progress,
+            deadline,
+            progress,
+            time,
+            target.latency_seconds,
+            deferred,
+            complete=complete,
         )
 
     def deadline(self, time: float, target: Target, error: float) -> float:
@@ -62,10 +73,6 @@ class Llf(ContextPolicy):
         if not self.cost_error_seconds:
             return 0.0
         return random.Random(f"{self.seed}|{target.stage}|{message.id}").gauss(0.0, self.cost_error_seconds)
-
-    def process_reply(self, known: ReplyContext, reply: ReplyContext) -> ReplyContext:
-        """The costliest of the paths below a stage is critical."""
-        return ReplyContext(known.cost_seconds, max(known.path_seconds, reply.total_seconds))
 
     def reason(self, stage: StageView) -> str:
         return _reason("least laxity", stage)
