@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -74,9 +75,11 @@ def test_rows_of_a_batch_that_runs_at_the_end_are_waited_for(tmp_path: Path) -> 
     batch = threading.Thread(target=job._on_batch, args=(frame, 0))
     batch.start()
     assert frame.asked.wait(10)
-    job.end_batch(0.0)
+    job.end_batch(time.time(), 0.0)
     assert job.done == []
+    job.end_batch(time.time() - 60, 10.0)
+    assert job.done == [], "it had not begun then"
     threading.Timer(0.1, frame.free.set).start()
-    job.end_batch(10.0)
+    job.end_batch(time.time(), 10.0)
     assert [rows for _, _, rows in job.done] == [7]
     batch.join()

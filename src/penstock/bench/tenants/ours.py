@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 from penstock.bench.tenants.feeder import Part
@@ -15,11 +16,17 @@ from penstock.pipeline import Pipeline, Tenant, sinks
 from penstock.pipeline.sources import FromSpool
 from penstock.queues.segment import Arrivals
 from penstock.queues.spool import Spool
+from penstock.scheduling.decisions import Grant
 from penstock.scheduling.progress import IDLE_SECONDS
+from penstock.spark.feeders import wait_for
 from penstock.spark.running import RunningPipeline
 from penstock.workloads.tenants.events import SCHEMA
 from penstock.workloads.tenants.groups import Job
 from penstock.workloads.tenants.queries import QUERIES, pipeline_of
+
+DECISIONS = 10_000
+LAST_TURN_SECONDS = 5.0
+"""How long a turn that runs at the end is waited for."""
 
 
 class Ours:
@@ -64,7 +71,13 @@ class Ours:
         for source, rows in parts:
             self._spools[job].append(rows, producer=f"s{source}", arrivals=Arrivals.at(due, rows.num_rows))
 
-    def done(self, job: str) -> Counts:
+    def done(self, job: str, end: float) -> Counts:
+        for stage in self._first_stages(job):
+            granted = self.engine.decisions(stage, DECISIONS)
+            last = max(
+                (each.at for each in granted if isinstance(each, Grant) and each.at <= end), default=0.0
+            )
+            wait_for(partial(self._ended, stage, last), LAST_TURN_SECONDS)
         return spread([(each.granted_at, each.finished_at, each.rows_in) for each in self._first_turns(job)])
 
     def turns(self, job: str) -> list[tuple[float, int, int, float]]:
@@ -73,9 +86,15 @@ class Ours:
         ]
 
     def _first_turns(self, job: str) -> list[TurnRecord]:
+        return [record for name in self._first_stages(job) for record in tuple(self._turns[name])]
+
+    def _first_stages(self, job: str) -> list[str]:
         graph = self._running[job].graph
-        first = [name for queue in graph.queues.values() if queue.source for name in queue.consumers]
-        return [record for name in first for record in tuple(self._turns[name])]
+        return [name for queue in graph.queues.values() if queue.source for name in queue.consumers]
+
+    def _ended(self, stage: str, granted_at: float) -> bool:
+        """Whether the turn that was granted then has ended; so has one that was never granted."""
+        return not granted_at or any(each.granted_at >= granted_at for each in tuple(self._turns[stage]))
 
     @property
     def error(self) -> str:

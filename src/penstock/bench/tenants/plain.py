@@ -70,7 +70,8 @@ class PlainJob:
         self.done: list[tuple[float, float, int]] = []
         """Of each batch that read anything: when it began and ended, and its rows."""
         self.query: StreamingQuery | None = None
-        self._running = threading.Lock()
+        self._changed = threading.Condition()
+        self._began: float | None = None
 
     def start(self) -> None:
         # A query takes the pool of the thread that starts it; with FIFO it means nothing.
@@ -94,11 +95,19 @@ class PlainJob:
         self._inbox.put(table)
 
     def _on_batch(self, frame: DataFrame, batch: int) -> None:
-        with self._running:
-            self._run_batch(frame, batch)
-
-    def _run_batch(self, frame: DataFrame, batch: int) -> None:
         began = time.time()
+        self._now_runs(began)
+        try:
+            self._run_batch(frame, batch, began)
+        finally:
+            self._now_runs(None)
+
+    def _now_runs(self, began: float | None) -> None:
+        with self._changed:
+            self._began = began
+            self._changed.notify_all()
+
+    def _run_batch(self, frame: DataFrame, batch: int, began: float) -> None:
         self._meter.take(frame.toArrow(), batch)
         ended = time.time()
         # Spark has committed the batch before: without its files it has less to list.
@@ -108,10 +117,10 @@ class PlainJob:
         if self._read:
             self.done.append((began, ended, sum(self._rows[name] for name in self._read)))
 
-    def end_batch(self, seconds: float) -> None:
-        """Waits until the batch that runs now has ended: only then is it known how long its rows took."""
-        if self._running.acquire(timeout=seconds):
-            self._running.release()
+    def end_batch(self, begun_by: float, seconds: float) -> None:
+        """Waits until no batch runs that had begun by then: only then is it known how long its rows took."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._began is None or self._began > begun_by, seconds)
 
     def stop(self) -> None:
         if self.query is not None:
@@ -160,11 +169,11 @@ class Plain:
     def put(self, job: str, due: float, parts: Sequence[Part]) -> None:
         self._jobs[job].put(parts)
 
-    def done(self, job: str) -> Counts:
+    def done(self, job: str, end: float) -> Counts:
         # Overloaded, a batch may be as long as the measured part: without it the rival would seem slower.
         if self._batches_end is None:
             self._batches_end = time.monotonic() + MOST_BATCH_SECONDS
-        self._jobs[job].end_batch(max(self._batches_end - time.monotonic(), 0.0))
+        self._jobs[job].end_batch(end, max(self._batches_end - time.monotonic(), 0.0))
         return spread(list(self._jobs[job].done))
 
     @property

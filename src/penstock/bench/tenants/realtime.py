@@ -238,7 +238,7 @@ class RealTime:
     def put(self, job: str, due: float, parts: Sequence[Part]) -> None:
         self._jobs[job].put(parts)
 
-    def done(self, job: str) -> Counts:
+    def done(self, job: str, end: float) -> Counts:
         return []
 
     @property

@@ -41,8 +41,11 @@ class Side(Protocol):
         """Takes in what arrived for a job in one tick."""
         ...
 
-    def done(self, job: str) -> Counts:
-        """(when, rows): rows of the job's input whose results have left the query."""
+    def done(self, job: str, end: float) -> Counts:
+        """(when, rows): rows of the job's input whose results have left the query.
+
+        Waits for what runs at `end`: only then is it known how long its rows took.
+        """
         ...
 
     @property
