@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.bench.tenants.made import made_run
@@ -12,7 +13,35 @@ from penstock.bench.result import BenchSettings
 from penstock.bench.tenants.bench import chosen_times
 from penstock.bench.tenants.load import mixed
 from penstock.bench.tenants.runs import Run
-from penstock.bench.tenants.stand import bears, rows_done_per_second, search
+from penstock.bench.tenants.stand import Stand, Times, bears, rows_done_per_second, search
+
+
+class Ended:
+    """A process that can be ended."""
+
+    def __init__(self) -> None:
+        self.closed = False
+
+    def close(self) -> None:
+        self.closed = True
+
+
+def test_sides_that_are_not_needed_any_more_are_ended(tmp_path: Path) -> None:
+    stand = Stand(tmp_path, Times(1.0, 1.0), lambda text: None)
+    made: dict[tuple[str, int], Any] = {
+        key: Ended() for key in (("gate", 2), ("ours", 2), ("ours", 1), ("fifo", 1))
+    }
+    stand._workers |= made
+
+    def alive() -> list[tuple[str, int]]:
+        return [key for key, each in made.items() if not each.closed]
+
+    stand.release("gate", "realtime")
+    assert alive() == [("ours", 2), ("ours", 1), ("fifo", 1)]
+    stand.release(slots=1)
+    assert alive() == [("ours", 2)]
+    stand.close()
+    assert alive() == []
 
 
 @pytest.mark.parametrize(

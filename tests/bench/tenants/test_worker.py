@@ -13,7 +13,7 @@ import pytest
 
 from penstock.bench.tenants.feeder import Part
 from penstock.bench.tenants.load import Load
-from penstock.bench.tenants.meter import Counts, ResultMeter, RowMeter
+from penstock.bench.tenants.meter import Counts, ResultMeter, RowMeter, Turn
 from penstock.bench.tenants.runs import Run
 from penstock.bench.tenants.worker import Worker
 from penstock.errors import PenstockError
@@ -29,6 +29,7 @@ class AtOnce:
     error: str = ""
     scheduler_seconds: float = 0.0
     turn_seconds: float = 0.0
+    cuts: tuple[int, int] = (0, 0)
     stopped: bool = False
     rows: dict[str, list[tuple[float, float]]] = field(default_factory=lambda: defaultdict(list))
 
@@ -64,7 +65,7 @@ class AtOnce:
     def done(self, job: str, end: float) -> Counts:
         return self.rows[job]
 
-    def turns(self, job: str) -> list[tuple[float, int, int, float]]:
+    def turns(self, job: str) -> list[Turn]:
         return []
 
     def window_turns(

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from penstock.bench.result import BenchResult, BenchSettings, Plot, Table
 from penstock.bench.tenants import plots
+from penstock.bench.tenants.lateness import told
 from penstock.bench.tenants.load import mixed
 from penstock.bench.tenants.scenarios import SCENARIOS, put_overload
 from penstock.bench.tenants.side import SIDES
@@ -97,5 +98,6 @@ def described(stand: Stand) -> dict[str, object]:
         "fed": "every 100 ms what is due: on plain Spark one Parquet file a job, on ours a segment for each "
         "source",
         "values": "every value at a sink is compared with a batch computation of the same rows",
+        "late_results": [told(run) for run in stand.runs if run.side == "ours" and run.urgent.latencies],
         "runs_made": len(stand.runs),
     }

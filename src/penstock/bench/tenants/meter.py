@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -14,6 +14,22 @@ import pyarrow as pa
 from penstock.workloads.tenants.arrivals import Message, completed_at, window_end
 from penstock.workloads.tenants.check import differs, expected, wrong_values
 from penstock.workloads.tenants.groups import Job
+
+
+class Turn(NamedTuple):
+    """A turn that took a job's input."""
+
+    granted_at: float
+    rows: int
+    slots: int
+    seconds: float
+    predicted_seconds: float
+    """What the scheduler took it for when it was granted."""
+
+    @property
+    def ends_at(self) -> float:
+        return self.granted_at + self.seconds
+
 
 Counts = Sequence[tuple[float, float]]
 """(when, rows) of what was offered or done."""

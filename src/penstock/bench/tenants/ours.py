@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -9,14 +10,15 @@ from pathlib import Path
 
 from penstock.bench.tenants.feeder import Part
 from penstock.bench.tenants.load import NOOP, Load, PolicyChoice
-from penstock.bench.tenants.meter import Counts, ResultMeter, RowMeter, spread, turns_to_result
+from penstock.bench.tenants.meter import Counts, ResultMeter, RowMeter, Turn, spread, turns_to_result
 from penstock.bench.tenants.side import SETTINGS
 from penstock.measure.turns import TurnRecord
 from penstock.pipeline import Pipeline, Tenant, sinks
 from penstock.pipeline.sources import FromSpool
 from penstock.queues.segment import Arrivals
 from penstock.queues.spool import Spool
-from penstock.scheduling.decisions import Grant
+from penstock.scheduling.decisions import Choice, Grant
+from penstock.scheduling.laxity import turn_seconds
 from penstock.scheduling.progress import IDLE_SECONDS
 from penstock.spark.feeders import wait_for
 from penstock.spark.running import RunningPipeline
@@ -80,10 +82,26 @@ class Ours:
             wait_for(partial(self._ended, stage, last), LAST_TURN_SECONDS)
         return spread([(each.granted_at, each.finished_at, each.rows_in) for each in self._first_turns(job)])
 
-    def turns(self, job: str) -> list[tuple[float, int, int, float]]:
+    def turns(self, job: str) -> list[Turn]:
+        predicted = {
+            (each.stage, each.at): turn_seconds(each.why.stage, each.rows)
+            for each in self.engine.decisions(n=DECISIONS)
+            if isinstance(each, Grant) and isinstance(each.why, Choice)
+        }
         return [
-            (each.granted_at, each.rows_in, each.slots, each.turn_seconds) for each in self._first_turns(job)
+            Turn(
+                each.granted_at,
+                each.rows_in,
+                each.slots,
+                each.turn_seconds,
+                predicted.get((each.stage, each.granted_at), math.nan),
+            )
+            for each in sorted(self._first_turns(job), key=lambda each: each.granted_at)
         ]
+
+    @property
+    def cuts(self) -> tuple[int, int]:
+        return self.engine.cuts.made, self.engine.cuts.overran
 
     def _first_turns(self, job: str) -> list[TurnRecord]:
         return [record for name in self._first_stages(job) for record in tuple(self._turns[name])]

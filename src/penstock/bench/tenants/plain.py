@@ -14,7 +14,7 @@ import pyarrow as pa
 from penstock.bench.plain_queries import Folder
 from penstock.bench.tenants.feeder import Part
 from penstock.bench.tenants.load import NOOP, Load
-from penstock.bench.tenants.meter import Counts, ResultMeter, RowMeter, spread
+from penstock.bench.tenants.meter import Counts, ResultMeter, RowMeter, Turn, spread
 from penstock.bench.tenants.side import SETTINGS
 from penstock.workloads.tenants.events import SCHEMA
 from penstock.workloads.tenants.frames import FRAMES, LATE_SECONDS
@@ -138,6 +138,7 @@ class Plain:
 
     scheduler_seconds = 0.0
     turn_seconds = 0.0
+    cuts = (0, 0)
 
     def __init__(self, folder: Path, slots: int, *, fair: bool):
         from penstock.spark.session import build_session
@@ -180,7 +181,7 @@ class Plain:
     def error(self) -> str:
         return "; ".join(each.error for each in self._jobs.values() if each.error)
 
-    def turns(self, job: str) -> list[tuple[float, int, int, float]]:
+    def turns(self, job: str) -> list[Turn]:
         return []
 
     def window_turns(

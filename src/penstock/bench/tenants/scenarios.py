@@ -13,8 +13,8 @@ from penstock.bench.tenants import plots
 from penstock.bench.tenants.load import Load, mixed, noop_load
 from penstock.bench.tenants.runs import Run, best_rival, latency_ratio, ratio
 from penstock.bench.tenants.share import share_scenario
-from penstock.bench.tenants.side import RIVALS
-from penstock.bench.tenants.stand import Stand
+from penstock.bench.tenants.side import REAL_TIME, RIVALS
+from penstock.bench.tenants.stand import STEP, Stand
 from penstock.bench.tenants.tables import real_time_table, table_of
 from penstock.workloads.tenants.groups import bulk_jobs, urgent_jobs
 
@@ -41,6 +41,7 @@ def volume(stand: Stand, result: BenchResult) -> None:
     for factor in VOLUMES:
         load = mixed(factor * stand.capacity)
         runs[factor] = [stand.run(side, load) for side in VOLUMES[factor]]
+    stand.release("gate", "stages")
     put_overload(result, {run.side: run for run in runs[OVERLOAD]})
     _look_for_half(stand, runs)
     put_in_time(result, [{run.side: run for run in made} for made in runs.values()])
@@ -53,7 +54,7 @@ def volume(stand: Stand, result: BenchResult) -> None:
 def _look_for_half(stand: Stand, runs: dict[float, list[Run]]) -> None:
     """Adds loads around the highest at which FAIR has half of the urgent results in time.
 
-    Lower ones while there is none, then one in the middle between it and the next.
+    Lower ones while there is none, then in the middle between it and the next, until it is known to a tenth.
     """
 
     def held() -> list[float]:
@@ -65,7 +66,9 @@ def _look_for_half(stand: Stand, runs: dict[float, list[Run]]) -> None:
 
     while not held() and min(runs) > LEAST_VOLUME:
         add(min(runs) / 2)
-    if held() and (over := [factor for factor in runs if factor > max(held())]):
+    while held() and (over := [factor for factor in runs if factor > max(held())]):
+        if min(over) <= (1 + STEP) * max(held()):
+            break
         add((max(held()) + min(over)) / 2)
 
 
@@ -84,6 +87,7 @@ def put_overload(result: BenchResult, runs: Mapping[str, Run]) -> None:
             result.put(f"ls_{name}_ratio_{side}", figure, at_least(mark))
     most = max(runs[side].bulk.done for side in RIVALS)
     result.put("bulk_throughput_ratio", single(ratio(own.bulk.done, most)), at_least(0.975))
+    result.put("cuts_overran_share", single(own.cuts_overran_share))
     for side in ("gate", "stages"):
         for name, share in (("p50", 0.5), ("p99", 0.99)):
             if side in runs:
@@ -91,11 +95,17 @@ def put_overload(result: BenchResult, runs: Mapping[str, Run]) -> None:
 
 
 def put_in_time(result: BenchResult, steps: list[dict[str, Run]]) -> None:
-    """Results in time, at the highest load at which FAIR still has half of them, or else at the least."""
+    """Results in time, at the highest load at which FAIR still has half of them.
+
+    Where it never has, there is no such load, and the figure is not a number; the least load is told beside.
+    """
     ordered = sorted(steps, key=lambda step: step["fair"].load.bulk_rows_per_second)
     held = [step for step in ordered if _has_half(list(step.values()))]
     chosen = (held or ordered[:1])[-1]
-    result.put("ls_in_time", single(chosen["ours"].urgent.in_time), at_least(0.99))
+    own = chosen["ours"].urgent.in_time
+    result.put("ls_in_time", single(own if held else math.nan), at_least(0.99))
+    if not held:
+        result.put("ls_in_time_least_load", single(own))
     result.put("ls_in_time_fair", single(chosen["fair"].urgent.in_time))
     result.put("ls_in_time_rate", single(chosen["ours"].load.bulk_rows_per_second))
 
@@ -113,6 +123,7 @@ def slots(stand: Stand, result: BenchResult) -> None:
     """Fewer slots (figure 8c): half of what plain Spark can bear on two, on one of them."""
     load = mixed(0.5 * stand.capacity)
     made = [stand.run(side, load, slots=count) for count in (2, 1) for side in (*RIVALS, "ours")]
+    stand.release(slots=1)
     result.put("in_time_1slot", single(made[-1].urgent.in_time), at_least(0.9))
     _show(result, "slots", made, "slots")
 
@@ -199,6 +210,7 @@ def alone(stand: Stand, result: BenchResult) -> None:
             made.append(real_time)
         shown += made
     _show(result, "single", shown, "query")
+    stand.release(REAL_TIME)
     result.tables.append(real_time_table(stand.real_time_said))
 
 

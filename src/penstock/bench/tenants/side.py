@@ -8,7 +8,7 @@ from typing import Protocol
 
 from penstock.bench.tenants.feeder import Part
 from penstock.bench.tenants.load import Load
-from penstock.bench.tenants.meter import Counts, ResultMeter, RowMeter
+from penstock.bench.tenants.meter import Counts, ResultMeter, RowMeter, Turn
 
 SIDES: Mapping[str, str] = {
     "fifo": "plain Spark: one streaming query for each job, tuned checkpoints, FIFO",
@@ -61,8 +61,13 @@ class Side(Protocol):
         """Seconds of turns so far; 0 where nobody counts them."""
         ...
 
-    def turns(self, job: str) -> list[tuple[float, int, int, float]]:
-        """(granted at, rows, slots, seconds) of the turns that took the job's input; none without turns."""
+    @property
+    def cuts(self) -> tuple[int, int]:
+        """Turns so far that were cut for another stage, and those of them that overran."""
+        ...
+
+    def turns(self, job: str) -> list[Turn]:
+        """The turns that took the job's input, by time; none where there are no turns."""
         ...
 
     def window_turns(

@@ -63,7 +63,7 @@ class Stand:
         if known is not None:
             return known
         folder = self.folder / f"{side}-{slots}"
-        folder.mkdir()
+        folder.mkdir(exist_ok=True)
         made = Worker(MODULE, folder, "--side", side, "--slots", str(slots))
         self._workers[side, slots] = made
         made.ready()
@@ -93,11 +93,18 @@ class Stand:
     def _ask(worker: Worker, load: Load, times: Times) -> Any:
         return worker.ask(do="run", load=load.to_json(), warmup=times.warmup, measured=times.measured)
 
+    def release(self, *sides: str, slots: int | None = None) -> None:
+        """Ends the processes of sides that are not needed any more, or those with so many slots.
+
+        Each keeps gigabytes. One that is asked again starts anew.
+        """
+        for side, count in tuple(self._workers):
+            if (not sides or side in sides) and slots in (None, count):
+                self._workers.pop((side, count)).close()
+
     def close(self) -> None:
         """Ends all processes."""
-        for worker in self._workers.values():
-            worker.close()
-        self._workers.clear()
+        self.release()
 
     @property
     def capacity(self) -> float:

@@ -60,11 +60,12 @@ class Worker:
         base = float(math.ceil(time.time()) + 1)
         feeder.start(base)
         self._wait(base + warmup, feeder)
-        begun = self._side.scheduler_seconds, self._side.turn_seconds
+        begun = self._side.scheduler_seconds, self._side.turn_seconds, self._side.cuts
         self._wait(base + warmup + measured, feeder)
         interval = Interval(base, base + warmup, base + warmup + measured)
         scheduler_seconds = self._side.scheduler_seconds - begun[0]
         turn_seconds = self._side.turn_seconds - begun[1]
+        made, overran = (now - then for now, then in zip(self._side.cuts, begun[2], strict=True))
         done = {job.name: self._side.done(job.name, interval.end) for job in load.jobs}
         self._check(feeder)
         feeder.stop()
@@ -79,12 +80,15 @@ class Worker:
             for job in load.jobs
         }
         for name, told in jobs.items():
-            told["turns"] = [(granted - base, *figures) for granted, *figures in self._side.turns(name)]
+            told["turns"] = [
+                each._replace(granted_at=each.granted_at - base) for each in self._side.turns(name)
+            ]
             told["fed"] = feeder.fed[name]
         return {
             "jobs": jobs,
             "scheduler_seconds": scheduler_seconds,
             "turn_seconds": turn_seconds,
+            "cuts": (made, overran),
             "window_turns": self._window_turns(load, interval, fed, meters),
             "feeder_lag_seconds": feeder.lag_seconds,
             "warmup": warmup,
