@@ -6,9 +6,9 @@ import math
 from typing import Any
 
 import pytest
-from tests.bench.tenants.made import job_run, made_run
+from tests.bench.tenants.made import job_run, made_run, mixed
 
-from penstock.bench.tenants.load import Load, mixed
+from penstock.bench.tenants.load import Load
 from penstock.bench.tenants.runs import GroupRun, Run, best_rival, latency_ratio
 from penstock.errors import PenstockError
 from penstock.workloads.tenants.groups import urgent_jobs

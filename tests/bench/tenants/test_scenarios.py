@@ -173,8 +173,8 @@ def test_the_share_error_is_the_greatest_of_all_windows_after_the_third_start(tm
     assert [job.starts_at for job in stand.runs[-1].load.jobs] == [0.0, 2.0, 4.0]
     assert stand.asked[-1] is not None
     assert stand.asked[-1].warmup == 4.0, "measured from the third start on"
-    assert [job.share for job in sharing_jobs(1000.0, 1.0)] == list(SHARES)
-    assert sum(job.rows_per_second for job in sharing_jobs(1000.0, 1.0)) == pytest.approx(1500)
+    assert [job.share for job in sharing_jobs(stand, 1000.0, 1.0)] == list(SHARES)
+    assert sum(job.rows_per_second for job in sharing_jobs(stand, 1000.0, 1.0)) == pytest.approx(1500)
     assert str(share_error([]).value) == "nan"
 
 

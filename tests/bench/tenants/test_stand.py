@@ -7,11 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.bench.tenants.made import made_run
+from tests.bench.tenants.made import made_run, mixed
 
 from penstock.bench.result import BenchSettings
 from penstock.bench.tenants.bench import chosen_times
-from penstock.bench.tenants.load import mixed
 from penstock.bench.tenants.runs import Run
 from penstock.bench.tenants.stand import Stand, Times, bears, rows_done_per_second, search
 
@@ -64,6 +63,17 @@ def test_the_highest_rate_held_is_found_in_steps_of_a_tenth(
 
     assert search(100.0, held) == pytest.approx(found)
     assert asked == pytest.approx(tried)
+
+
+def test_bulk_tenants_count_text_every_ten_seconds_or_as_asked_for_slide(tmp_path: Path) -> None:
+    usual = Stand(tmp_path, Times(1.0, 1.0), lambda text: None)
+    sliding = Stand(tmp_path, Times(1.0, 1.0), lambda text: None, sliding=True)
+    for stand, payload, slide in ((usual, True, 10.0), (sliding, False, 1.0)):
+        bulk = [job for job in stand.mixed(8000.0, 8).jobs if job.group == "bulk"]
+        assert {(job.payload, job.slide_seconds, job.window_seconds) for job in bulk} == {
+            (payload, slide, 10.0)
+        }
+        assert sum(job.rows_per_second for job in bulk) == 8000.0
 
 
 def test_runs_are_warmed_up_for_a_minute_and_measured_for_two() -> None:

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field, replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from penstock.workloads.tenants.groups import Job, bulk_jobs, urgent_jobs
+from penstock.workloads.tenants.groups import Job
 
 if TYPE_CHECKING:
     from penstock.scheduling.policies import Policy
@@ -63,11 +63,6 @@ class Load:
     @property
     def bulk_rows_per_second(self) -> float:
         return sum(job.rows_per_second for job in self.jobs if job.group == "bulk")
-
-
-def mixed(bulk_rows_per_second: float, bulk_count: int = 4) -> Load:
-    """Four urgent tenants beside so many bulky ones, which share a rate."""
-    return Load((*urgent_jobs(), *bulk_jobs(bulk_rows_per_second, bulk_count)))
 
 
 def noop_load(count: int) -> Load:

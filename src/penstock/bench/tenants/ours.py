@@ -22,7 +22,7 @@ from penstock.scheduling.laxity import turn_seconds
 from penstock.scheduling.progress import IDLE_SECONDS
 from penstock.spark.feeders import wait_for
 from penstock.spark.running import RunningPipeline
-from penstock.workloads.tenants.events import SCHEMA
+from penstock.workloads.tenants.events import PAYLOAD_SCHEMA, SCHEMA
 from penstock.workloads.tenants.groups import Job
 from penstock.workloads.tenants.queries import QUERIES, pipeline_of
 
@@ -66,7 +66,13 @@ class Ours:
             pipeline.source("events", source).operator("noop", lambda rows: rows).sink("out", sink)
             return pipeline
         return QUERIES[job.query](
-            source, sink, window=job.window_seconds, slides=job.slide_count, tenant=tenant, fused=self._fused
+            source,
+            sink,
+            window=job.window_seconds,
+            slides=job.slide_count,
+            tenant=tenant,
+            fused=self._fused,
+            payload=job.payload,
         )
 
     def put(self, job: str, due: float, parts: Sequence[Part]) -> None:
@@ -146,4 +152,4 @@ def tenant_of(job: Job) -> Tenant:
 def spool_source(spool: Spool, job: Job) -> FromSpool:
     """The job's queue; it is known how many sources its frontier waits for, and how seldom they send."""
     idle = max(IDLE_SECONDS, 3 * job.message_seconds)
-    return FromSpool(spool, SCHEMA, sources=job.sources, idle_seconds=idle)
+    return FromSpool(spool, PAYLOAD_SCHEMA if job.payload else SCHEMA, sources=job.sources, idle_seconds=idle)

@@ -16,8 +16,8 @@ from penstock.bench.tenants.feeder import Part
 from penstock.bench.tenants.load import NOOP, Load
 from penstock.bench.tenants.meter import Counts, ResultMeter, RowMeter, Turn, spread
 from penstock.bench.tenants.side import SETTINGS
-from penstock.workloads.tenants.events import SCHEMA
-from penstock.workloads.tenants.frames import FRAMES, LATE_SECONDS
+from penstock.workloads.tenants.events import PAYLOAD_SCHEMA, SCHEMA
+from penstock.workloads.tenants.frames import FRAMES, LATE_SECONDS, parsed
 from penstock.workloads.tenants.groups import Job
 
 if TYPE_CHECKING:
@@ -81,12 +81,14 @@ class PlainJob:
 
     def _frame(self) -> DataFrame:
         # Never forgetting a file for its age.
-        reader = self._session.readStream.schema(SCHEMA).option("maxFileAge", "365d")
+        schema = PAYLOAD_SCHEMA if self.job.payload else SCHEMA
+        reader = self._session.readStream.schema(schema).option("maxFileAge", "365d")
         rows = reader.parquet(str(self._inbox.path))
         if self.job.query == NOOP:
             return rows.coalesce(1)
         late = max(LATE_SECONDS, self.job.message_seconds)
-        return FRAMES[self.job.query](rows, self.job.window_seconds, late, self.job.slide_count)
+        events = parsed(rows) if self.job.payload else rows
+        return FRAMES[self.job.query](events, self.job.window_seconds, late, self.job.slide_count)
 
     def put(self, parts: Sequence[Part]) -> None:
         table = pa.concat_tables([rows for _, rows in parts])

@@ -10,13 +10,13 @@ from functools import partial
 from penstock.bench.result import BenchResult, Plot, at_least, at_most, within
 from penstock.bench.stats import single, summary
 from penstock.bench.tenants import plots
-from penstock.bench.tenants.load import Load, mixed, noop_load
+from penstock.bench.tenants.load import Load, noop_load
 from penstock.bench.tenants.runs import Run, best_rival, latency_ratio, ratio
 from penstock.bench.tenants.share import share_scenario
 from penstock.bench.tenants.side import REAL_TIME, RIVALS
 from penstock.bench.tenants.stand import STEP, Stand
 from penstock.bench.tenants.tables import real_time_table, table_of
-from penstock.workloads.tenants.groups import bulk_jobs, urgent_jobs
+from penstock.workloads.tenants.groups import urgent_jobs
 
 Scenario = Callable[[Stand, BenchResult], None]
 
@@ -39,7 +39,7 @@ def volume(stand: Stand, result: BenchResult) -> None:
     """Bulk volume rises, up to twice what plain Spark can bear (figure 8a)."""
     runs: dict[float, list[Run]] = {}
     for factor in VOLUMES:
-        load = mixed(factor * stand.capacity)
+        load = stand.mixed(factor * stand.capacity)
         runs[factor] = [stand.run(side, load) for side in VOLUMES[factor]]
     stand.release("gate", "stages")
     put_overload(result, {run.side: run for run in runs[OVERLOAD]})
@@ -61,7 +61,7 @@ def _look_for_half(stand: Stand, runs: dict[float, list[Run]]) -> None:
         return [factor for factor, made in runs.items() if _has_half(made)]
 
     def add(factor: float) -> None:
-        load = mixed(factor * stand.capacity)
+        load = stand.mixed(factor * stand.capacity)
         runs[factor] = [stand.run(side, load) for side in ("fair", "ours")]
 
     while not held() and min(runs) > LEAST_VOLUME:
@@ -114,14 +114,16 @@ def jobs(stand: Stand, result: BenchResult) -> None:
     """The number of bulk tenants rises, each with its part of what plain Spark can bear (figure 8b)."""
     each = stand.capacity / 8
     made = [
-        stand.run(side, mixed(each * count, count)) for count in (4, 8, 12, 16) for side in (*RIVALS, "ours")
+        stand.run(side, stand.mixed(each * count, count))
+        for count in (4, 8, 12, 16)
+        for side in (*RIVALS, "ours")
     ]
     _show(result, "jobs", made, "bulk tenants")
 
 
 def slots(stand: Stand, result: BenchResult) -> None:
     """Fewer slots (figure 8c): half of what plain Spark can bear on two, on one of them."""
-    load = mixed(0.5 * stand.capacity)
+    load = stand.mixed(0.5 * stand.capacity)
     made = [stand.run(side, load, slots=count) for count in (2, 1) for side in (*RIVALS, "ours")]
     stand.release(slots=1)
     result.put("in_time_1slot", single(made[-1].urgent.in_time), at_least(0.9))
@@ -130,7 +132,7 @@ def slots(stand: Stand, result: BenchResult) -> None:
 
 def pareto(stand: Stand, result: BenchResult) -> None:
     """Pareto arrivals of eight bulk tenants, at half of what plain Spark can bear (figure 9)."""
-    bulk = bulk_jobs(0.5 * stand.capacity, 8, arrivals="pareto")
+    bulk = stand.bulk_jobs(0.5 * stand.capacity, 8, arrivals="pareto")
     load = Load((*urgent_jobs(), *bulk))
     made = [stand.run(side, load) for side in (*RIVALS, "ours")]
     rival = best_rival(made[:2], 0.99)
@@ -143,7 +145,7 @@ def skew(stand: Stand, result: BenchResult) -> None:
     """Sources that differ by 200 times, at one and a half of what plain Spark can bear (figure 10)."""
     both = (
         *urgent_jobs(arrivals="skewed"),
-        *bulk_jobs(1.5 * stand.capacity, arrivals="skewed"),
+        *stand.bulk_jobs(1.5 * stand.capacity, arrivals="skewed"),
     )
     made = [stand.run(side, Load(both)) for side in (*RIVALS, "ours")]
     rival = max(run.urgent.in_time for run in made[:2])
@@ -162,7 +164,7 @@ def policies(stand: Stand, result: BenchResult) -> None:
         for query in ("ipq1", "ipq2", "ipq3", "ipq4")
         for name in ("llf", "edf", "sjf")
     ]
-    made = [stand.run("ours", mixed(stand.capacity).under(name)) for name in ("llf", "edf", "sjf")]
+    made = [stand.run("ours", stand.mixed(stand.capacity).under(name)) for name in ("llf", "edf", "sjf")]
     _show(result, "policies", made, "policy")
     _show(result, "policies-alone", alone, "query, policy")
 
@@ -172,7 +174,7 @@ def semantics(stand: Stand, result: BenchResult) -> None:
 
     At a load whose results come, both ways: what never comes would make the two medians the same.
     """
-    load = mixed(SEMANTICS_LOAD * stand.capacity)
+    load = stand.mixed(SEMANTICS_LOAD * stand.capacity)
     knowing = stand.run("ours", load)
     without = stand.run("ours", load.under("llf", semantics=False))
     gain = latency_ratio(without.bulk, knowing.bulk, 0.5)
@@ -185,7 +187,7 @@ def semantics(stand: Stand, result: BenchResult) -> None:
 
 def sigma(stand: Stand, result: BenchResult) -> None:
     """Errors on the costs that the scheduler knows (figure 15)."""
-    load = mixed(stand.capacity)
+    load = stand.mixed(stand.capacity)
     made = [stand.run("ours", load.under("llf", cost_error_seconds=each)) for each in SIGMAS]
     p90 = latency_ratio(made[1].urgent, made[0].urgent, 0.9)
     result.put("sigma_robust", p90, at_most(1.25))
@@ -216,7 +218,7 @@ def alone(stand: Stand, result: BenchResult) -> None:
 
 def sizes(stand: Stand, result: BenchResult) -> None:
     """The same bulk volume in messages of 1,000 to 40,000 events (figure 13)."""
-    load = mixed(stand.capacity)
+    load = stand.mixed(stand.capacity)
     made = []
     for rows in SIZES:
         resized = tuple(
@@ -231,7 +233,7 @@ def sizes(stand: Stand, result: BenchResult) -> None:
 
 def overhead(stand: Stand, result: BenchResult) -> None:
     """Scheduling over execution, as the tenants run and with 300 that do nothing (figure 12)."""
-    busy = stand.run("ours", mixed(stand.capacity))
+    busy = stand.run("ours", stand.mixed(stand.capacity))
     result.put("overhead_share", single(busy.overhead_share), at_most(0.064))
     turns = busy.window_turns
     result.put("window_turns", summary(turns) if turns else single(math.nan), within(1.0, 1.0))

@@ -7,11 +7,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from penstock.bench.tenants.load import Load, mixed
+from penstock.bench.tenants.load import Load
 from penstock.bench.tenants.realtime import SLOTS_A_QUERY
 from penstock.bench.tenants.runs import Run
 from penstock.bench.tenants.side import REAL_TIME
 from penstock.bench.workers import Worker
+from penstock.workloads.tenants.groups import ArrivalName, Job, bulk_jobs, urgent_jobs
 
 MODULE = "penstock.bench.tenants.worker"
 SLOTS = 2
@@ -42,10 +43,22 @@ class Stand:
     times: Times
     say: Callable[[str], None]
     known_capacity: float | None = None
+    sliding: bool = False
+    """Whether the bulk tenants' windows slide, instead of their events being text."""
     runs: list[Run] = field(default_factory=list)
     real_time_said: dict[str, dict[str, str]] = field(default_factory=dict)
     """By query and form, what Spark said when it was tried in real-time mode; "" where it took it."""
     _workers: dict[tuple[str, int], Worker] = field(default_factory=dict)
+
+    def mixed(self, bulk_rows_per_second: float, bulk_count: int = 4) -> Load:
+        """Four urgent tenants beside so many bulky ones, which share a rate."""
+        return Load((*urgent_jobs(), *self.bulk_jobs(bulk_rows_per_second, bulk_count)))
+
+    def bulk_jobs(
+        self, rows_per_second: float, count: int = 4, *, arrivals: ArrivalName = "constant"
+    ) -> tuple[Job, ...]:
+        """The bulky tenants as they are in this bench."""
+        return bulk_jobs(rows_per_second, count, arrivals=arrivals, sliding=self.sliding)
 
     def run(self, side: str, load: Load, *, slots: int = SLOTS, times: Times | None = None) -> Run:
         """One load on one side; raises where a value at a sink is wrong."""
@@ -69,7 +82,7 @@ class Stand:
         made.ready()
         if self.times.heat and side != REAL_TIME:
             self.say(f"  {side}: warming up")
-            self._ask(made, mixed(HEAT_ROWS), Times(self.times.heat, 1.0))
+            self._ask(made, self.mixed(HEAT_ROWS), Times(self.times.heat, 1.0))
         return made
 
     def real_time(self, load: Load) -> Run | None:
@@ -116,13 +129,13 @@ class Stand:
 
     def _search(self) -> float:
         self.say("how many bulk rows/s plain Spark can bear")
-        flood = self.run("fifo", mixed(FLOOD_ROWS), times=Times(self.times.flood / 2, self.times.flood))
+        flood = self.run("fifo", self.mixed(FLOOD_ROWS), times=Times(self.times.flood / 2, self.times.flood))
         rate = _rounded(rows_done_per_second(flood))
         return search(rate, self._bears)
 
     def _bears(self, rate: float) -> bool:
         times = Times(self.times.warmup, self.times.bear)
-        return bears(self.run("fifo", mixed(rate), times=times))
+        return bears(self.run("fifo", self.mixed(rate), times=times))
 
 
 def rows_done_per_second(run: Run) -> float:
