@@ -13,9 +13,10 @@ import pyarrow as pa
 
 from penstock.bench.plain_queries import Folder
 from penstock.bench.tenants.feeder import Part
-from penstock.bench.tenants.load import NOOP, Load
+from penstock.bench.tenants.load import NOOP, FairSettings, Load
 from penstock.bench.tenants.meter import Counts, ResultMeter, RowMeter, Turn, spread
 from penstock.bench.tenants.side import SETTINGS
+from penstock.workloads.tenants.arrivals import TICK_SECONDS
 from penstock.workloads.tenants.events import PAYLOAD_SCHEMA, SCHEMA
 from penstock.workloads.tenants.frames import FRAMES, LATE_SECONDS, parsed
 from penstock.workloads.tenants.groups import Job
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
 POLLING = "50ms"
-URGENT_WEIGHT, BULK_WEIGHT = 10, 1
+URGENT_WEIGHTS = (10, 100)
 MOST_JOBS = 16
 MOST_BATCH_SECONDS = 120.0
 
@@ -57,8 +58,16 @@ class FileLog:
 class PlainJob:
     """A job as a query of its own that runs whenever it finds files."""
 
-    def __init__(self, session: SparkSession, job: Job, folder: Path, meter: ResultMeter | RowMeter):
+    def __init__(
+        self,
+        session: SparkSession,
+        job: Job,
+        folder: Path,
+        meter: ResultMeter | RowMeter,
+        fair: FairSettings | None = None,
+    ):
         self.job = job
+        self._fair = fair
         self._session = session
         self._folder = folder
         self._meter = meter
@@ -75,7 +84,8 @@ class PlainJob:
 
     def start(self) -> None:
         # A query takes the pool of the thread that starts it; with FIFO it means nothing.
-        self._session.sparkContext.setLocalProperty("spark.scheduler.pool", self.job.name)
+        pool = pool_of(self.job, self._fair or FairSettings())
+        self._session.sparkContext.setLocalProperty("spark.scheduler.pool", pool)
         writer = self._frame().writeStream.foreachBatch(self._on_batch).queryName(self.job.name)
         self.query = writer.option("checkpointLocation", str(self._folder / "checkpoint")).start()
 
@@ -83,6 +93,9 @@ class PlainJob:
         # Never forgetting a file for its age.
         schema = PAYLOAD_SCHEMA if self.job.payload else SCHEMA
         reader = self._session.readStream.schema(schema).option("maxFileAge", "365d")
+        if self.job.group == "bulk" and self._fair is not None and self._fair.cap_seconds is not None:
+            files = max(round(self._fair.cap_seconds * files_per_second(self.job)), 1)
+            reader = reader.option("maxFilesPerTrigger", files)
         rows = reader.parquet(str(self._inbox.path))
         if self.job.query == NOOP:
             return rows.coalesce(1)
@@ -154,12 +167,14 @@ class Plain:
             allocation.write_text(pools())
             own["spark.scheduler.allocation.file"] = f"file://{allocation}"
         self._session = build_session(cores=slots, settings={**SETTINGS, **own})
+        self._is_fair = fair
         self._jobs: dict[str, PlainJob] = {}
         self._batches_end: float | None = None
 
     def start(self, folder: Path, load: Load, meters: Mapping[str, ResultMeter | RowMeter]) -> None:
         for job in load.jobs:
-            made = PlainJob(self._session, job, folder / job.name, meters[job.name])
+            settings = load.fair if self._is_fair else None
+            made = PlainJob(self._session, job, folder / job.name, meters[job.name], settings)
             self._jobs[job.name] = made
             made.start()
 
@@ -192,12 +207,23 @@ class Plain:
         return []
 
 
+def files_per_second(job: Job) -> float:
+    """How many files come for a job: one a tick in which any of its sources sends."""
+    return min(job.sources / job.message_seconds, 1 / TICK_SECONDS)
+
+
+def pool_of(job: Job, fair: FairSettings) -> str:
+    """The pool of a job's query, by its weight."""
+    return f"{job.name}-{fair.weight}" if job.group == "urgent" else job.name
+
+
 def pools() -> str:
-    """Spark's allocation file: a pool for each query, the urgent ones first and with ten times the weight."""
+    """Spark's allocation file: a pool for each query; for urgent ones one of each weight, served first."""
+    numbers = range(1, MOST_JOBS + 1)
+    urgent = [(f"urgent-{number}-{weight}", weight, 1) for weight in URGENT_WEIGHTS for number in numbers]
     rows = [
-        f'  <pool name="{group}-{number}"><schedulingMode>FIFO</schedulingMode>'
+        f'  <pool name="{name}"><schedulingMode>FIFO</schedulingMode>'
         f"<weight>{weight}</weight><minShare>{least}</minShare></pool>"
-        for group, weight, least in (("urgent", URGENT_WEIGHT, 1), ("bulk", BULK_WEIGHT, 0))
-        for number in range(1, MOST_JOBS + 1)
+        for name, weight, least in (*urgent, *((f"bulk-{number}", 1, 0) for number in numbers))
     ]
     return "\n".join(['<?xml version="1.0"?>', "<allocations>", *rows, "</allocations>\n"])

@@ -13,7 +13,7 @@ from penstock.bench.stats import Summary
 from penstock.bench.tenants import plots
 from penstock.bench.tenants.load import Load
 from penstock.bench.tenants.runs import Run
-from penstock.bench.tenants.stand import FLOOD_ROWS, Stand, Times, rows_done_per_second
+from penstock.bench.tenants.stand import Stand, Times
 from penstock.workloads.tenants.groups import Job
 
 if TYPE_CHECKING:
@@ -41,14 +41,12 @@ def sharing_jobs(stand: Stand, rows_per_second: float, apart: float) -> tuple[Jo
 def share_scenario(stand: Stand, result: BenchResult) -> None:
     """Throughput shares under overload, in windows of 10 s after the third start."""
     apart = stand.times.warmup / 2
-    flood = stand.run(
+    able = stand.able(
         "ours",
-        Load(sharing_jobs(stand, FLOOD_ROWS / OVERLOAD, 0.0)).under(
-            "token-share", rows_per_second=FLOOD_ROWS
+        lambda rows: Load(sharing_jobs(stand, rows / OVERLOAD, 0.0)).under(
+            "token-share", rows_per_second=rows
         ),
-        times=Times(stand.times.flood / 2, stand.times.flood),
     )
-    able = rows_done_per_second(flood)
     load = Load(sharing_jobs(stand, able, apart)).under("token-share", rows_per_second=able)
     times = Times(2 * apart, stand.times.measured)
     run = stand.run("ours", load, times=times)

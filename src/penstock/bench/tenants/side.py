@@ -12,7 +12,8 @@ from penstock.bench.tenants.meter import Counts, ResultMeter, RowMeter, Turn
 
 SIDES: Mapping[str, str] = {
     "fifo": "plain Spark: one streaming query for each job, tuned checkpoints, FIFO",
-    "fair": "the same with a FAIR pool for each query, ten times the weight and a share of its own if urgent",
+    "fair": "the same with a FAIR pool for each query, more weight and a share of its own if urgent, by the "
+    "settings that served it best",
     "gate": "Penstock's engine with policy fifo",
     "stages": "Penstock's engine with each query cut into two stages, by key and in all",
     "ours": "Penstock's engine with least laxity first, or the policy named; each query one stage",
