@@ -16,6 +16,7 @@ from penstock.measure.turns import TurnRecord
 from penstock.pipeline import Pipeline, Tenant
 from penstock.scheduling.contexts import PriorityContext
 from penstock.scheduling.stage_view import StageView
+from penstock.spark.engine import FLOORS
 from penstock.spark.profiles import Profiles
 from penstock.spark.promise_watch import PromiseWatch, known_to_be_late
 from penstock.stages.fuse import cut
@@ -54,6 +55,12 @@ def test_a_target_shorter_than_the_turns_took_is_said_at_submission() -> None:
     )
     assert known_to_be_late(pipeline("2s"), learned(made, 0.5)) == []
     assert known_to_be_late(made, Profiles()) == [], "nothing is known yet"
+
+
+def test_targets_that_turns_as_they_are_now_can_meet_are_no_reason_to_warn() -> None:
+    assert pipeline("40ms").check(FLOORS) == ()
+    (told,) = pipeline("20ms").check(FLOORS)
+    assert "below the floor of 30 ms" in told
 
 
 @dataclass
