@@ -13,6 +13,7 @@ from penstock.cli.stage_table import run_tables, summary_line
 from penstock.measure.congestion import Congestion, congestion_of
 from penstock.measure.histogram import LatencyHistogram
 from penstock.measure.stage_meter import StageMeter
+from penstock.scheduling.scheduler import CutCount
 from penstock.spark.reports import SinkReport, StageReport, TenantReport
 
 NOTHING = StageMeter(0.0).figures(60.0)
@@ -45,6 +46,7 @@ class StandingEngine:
             StageReport("p", "p.publish", "direct", NOTHING, 0, 0),
         ]
     )
+    cuts: CutCount = field(default_factory=lambda: CutCount(made=40, overran=3))
 
     def stages(self) -> list[StageReport]:
         return self.stage_reports
@@ -102,6 +104,14 @@ def test_a_pipeline_is_told_its_highest_rate_and_how_even_it_is() -> None:
 
 def test_a_tenant_is_told_what_it_got_and_what_it_took() -> None:
     assert shown(140, "ads") == ["ads 0.8 100 95.0% 0.500 0.888 12.5"]
+
+
+def test_turns_that_were_cut_for_others_are_told() -> None:
+    assert shown(140, "40 turns") == [
+        "40 turns were cut for others; 3 of them (7.5%) took longer than predicted"
+    ]
+    never = cast(Any, StandingEngine(cuts=CutCount()))
+    assert len(run_tables(never, RUNNING).renderables) == 3
 
 
 def test_without_a_terminal_one_line_tells_of_all() -> None:

@@ -1,10 +1,12 @@
 from math import inf
+from statistics import stdev
 
 import pytest
 
+from penstock.measure.profiles import StageProfile
 from penstock.scheduling.contexts import Message, PriorityContext, ReplyContext, Target
 from penstock.scheduling.line import Line, WindowSpan
-from penstock.scheduling.outlook import known_below
+from penstock.scheduling.outlook import Costs, Waiting, figures, known_below
 from penstock.scheduling.policies import ContextPolicy, Edf, Llf, Sjf, TokenShare
 
 EPOCH = 1_800_000_000.0
@@ -100,13 +102,24 @@ def test_a_window_waits_for_all_its_sources() -> None:
     assert context.time == pytest.approx(EPOCH + 19.0)
 
 
-def test_errors_of_costs_are_drawn_once_for_a_message() -> None:
-    line = Line(Llf(cost_error_seconds=0.1), URGENT)
-    line.arrive("x", Message("x", 10, time=EPOCH))
-    first = next_of(line).pri_global
-    assert next_of(line).pri_global == first
-    assert first != pytest.approx(EPOCH + 0.7, abs=1e-6)
-    assert abs(first - EPOCH - 0.7) < 0.5
+def test_errors_are_put_on_all_that_costs_are_used_for_and_drawn_once_for_a_turn() -> None:
+    profile = StageProfile(0.02, 1.0, fixed_seconds=0.1, row_seconds=0.01, turns=9)
+    costs = Costs(profile, slots=1, grain_seconds=1.0)
+    errors = set()
+    for number in range(20):
+        line = Line(Llf(cost_error_seconds=0.1), URGENT)
+        line.arrive("x", Message(f"x{number}", 10, time=EPOCH))
+        seen = figures(line, Waiting(10, EPOCH), EPOCH, costs)
+        assert figures(line, Waiting(10, EPOCH), EPOCH, costs) == seen
+        error = line.cost_error_seconds
+        cost = max(0.2 + error, 0.0)
+        assert seen["fixed_seconds"] == pytest.approx(max(0.1 + error, 0.0))
+        assert seen["start_deadline"] == pytest.approx(EPOCH + 0.8 - cost)
+        assert seen["context"].pri_global == pytest.approx(EPOCH + 0.8 - cost)
+        errors.add(error)
+    assert len(errors) == 20
+    assert 0.05 < stdev(errors) < 0.2
+    assert Line(Llf(), URGENT).cost_error_seconds == 0.0
 
 
 def test_the_next_message_is_the_one_with_the_least_progress() -> None:

@@ -11,6 +11,7 @@ from rich.table import Table
 
 if TYPE_CHECKING:
     from penstock.measure.congestion import Congestion
+    from penstock.scheduling.scheduler import CutCount
     from penstock.spark.engine import Engine
     from penstock.spark.reports import SinkReport, StageReport
     from penstock.spark.running import RunningPipeline
@@ -58,7 +59,24 @@ TENANT_COLUMNS = (
 
 def run_tables(engine: Engine, running: Sequence[RunningPipeline]) -> Group:
     """The stages, below them how evenly the pipelines' load is served, and what the tenants got."""
-    return Group(stage_table(engine, running), pipeline_table(engine), tenant_table(engine))
+    tables = (stage_table(engine, running), pipeline_table(engine), tenant_table(engine))
+    cuts = cuts_line(engine.cuts)
+    return Group(*tables, cuts) if cuts else Group(*tables)
+
+
+def cuts_line(cuts: CutCount) -> str:
+    """How often turns were cut for a stage in a hurry, and how often that was in vain; "" if never.
+
+    >>> from penstock.scheduling.scheduler import CutCount
+    >>> cuts_line(CutCount(made=40, overran=3))
+    '40 turns were cut for others; 3 of them (7.5%) took longer than predicted'
+    """
+    if not cuts.made:
+        return ""
+    return (
+        f"{cuts.made:,} turns were cut for others; {cuts.overran:,} of them "
+        f"({cuts.overran / cuts.made:.1%}) took longer than predicted"
+    )
 
 
 def tenant_table(engine: Engine) -> Table:

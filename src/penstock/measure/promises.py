@@ -24,6 +24,13 @@ class Kept:
     slots: int
     busy: float
     """The share of the pool's time that turns took, from 0 to 1."""
+    overdue_seconds: float = 0.0
+    """How far work that still waits on the way to the sink is beyond its target now; 0 if it is not."""
+
+    @property
+    def stuck(self) -> bool:
+        """Whether results are missing that should have come: latency is only known of those that came."""
+        return self.overdue_seconds > (self.target_seconds if self.results else 0.0)
 
 
 def unmet(kept: Kept) -> str | None:
@@ -34,12 +41,20 @@ def unmet(kept: Kept) -> str | None:
     tenant 'ads' has 50% of its results at sink 'out' within 800 ms: its turns alone take 1.2 s; fuse its \
 stages, give them more slots each, or promise 2.4 s
     """
-    if not kept.results or kept.in_time >= ENOUGH_IN_TIME:
+    late = kept.results > 0 and kept.in_time < ENOUGH_IN_TIME
+    if not late and not kept.stuck:
         return None
     begin = (
         f"tenant {kept.tenant!r} has {kept.in_time:.0%} of its results at sink {kept.sink!r} within "
         f"{format_seconds(kept.target_seconds)}: "
     )
+    if not late:
+        begin = (
+            f"tenant {kept.tenant!r} has work for sink {kept.sink!r} that waits, "
+            f"{format_seconds(round(kept.overdue_seconds, 1))} beyond its target of "
+            f"{format_seconds(kept.target_seconds)} already, and "
+            f"{f'{kept.results:,.0f}' if kept.results else 'no'} results came of late: "
+        )
     if kept.path_seconds > kept.target_seconds:
         return begin + (
             f"its turns alone take {format_seconds(round(kept.path_seconds, 2))}; fuse its stages, give them "

@@ -131,6 +131,12 @@ class Line:
             rows += entry.rows
         return rows
 
+    @property
+    def cost_error_seconds(self) -> float:
+        """What the policy puts on the cost of the next turn: drawn for its first message."""
+        first = self._entries[self._order[0][1]].message.id if self._order else ""
+        return self._policy.cost_error(self._target.stage, first)
+
     def next_context(self, cost_seconds: float, now: float) -> PriorityContext | None:
         """That of the next message, with what a turn of all that waits would cost; None if none waits."""
         if not self._order:

@@ -38,14 +38,15 @@ def figures(line: Line, waiting: Waiting, now: float, costs: Costs) -> dict[str,
     """What a view of the stage says about its next message and its costs."""
     profile = costs.profile
     fixed, per_row = (profile.fixed_seconds, profile.row_seconds) if profile else (0.0, 0.0)
+    error = line.cost_error_seconds
     # A turn is cut to the grain: the rest of the rows is another turn's.
-    cost = min(fixed + per_row * waiting.rows, max(costs.grain_seconds, fixed))
+    cost = max(min(fixed + per_row * waiting.rows, max(costs.grain_seconds, fixed)) + error, 0.0)
     context = next_context(line, waiting, cost, now)
     rows_next = line.rows_next
     return {
         "context": context,
         "rows_next": rows_next if rows_next is None or not waiting.rows else max(rows_next, 1),
-        "fixed_seconds": fixed,
+        "fixed_seconds": max(fixed + error, 0.0),
         "row_seconds": per_row * costs.slots,
         "start_deadline": context.time + context.latency_seconds - cost - line.reply.path_seconds,
     }

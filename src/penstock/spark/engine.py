@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("penstock")
 
 # Least seconds of a turn, warm, on a 2-core machine (`penstock bench turns`).
-FLOORS = FloorTable(direct=0.035, held=0.085)
+FLOORS = FloorTable(direct=0.015, held=0.030)
 STOP_SECONDS = 90.0
 PROFILES = "profiles.json"
 

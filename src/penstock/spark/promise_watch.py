@@ -45,10 +45,10 @@ class PromiseWatch:
         busy = max(used - self._slot_seconds, 0.0) / ((now - self._since) * self._slots())
         for each in running:
             for stage in each.graph.stages:
-                self._compare(each, stage, min(busy, 1.0))
+                self._compare(each, stage, min(busy, 1.0), now)
         self._next, self._since, self._slot_seconds = now + LOOK_SECONDS, now, used
 
-    def _compare(self, running: RunningPipeline, stage: Stage, busy: float) -> None:
+    def _compare(self, running: RunningPipeline, stage: Stage, busy: float, now: float) -> None:
         live = next((each for each in tuple(running.stages) if each.name == stage.name), None)
         if live is None or stage.sink is None or stage.sink.latency_seconds is None:
             return
@@ -70,6 +70,7 @@ class PromiseWatch:
                 path_seconds=path_seconds(running.graph, stage, self._profiles),
                 slots=self._slots(),
                 busy=busy,
+                overdue_seconds=overdue_seconds(running, stage, target, now),
             )
         )
         if told is None:
@@ -77,6 +78,27 @@ class PromiseWatch:
         elif stage.name not in self._warned:
             self._warned.add(stage.name)
             log.warning("%s", told)
+
+
+def overdue_seconds(running: RunningPipeline, stage: Stage, target_seconds: float, now: float) -> float:
+    """How far the work that waits at a stage, or on the way to it, is beyond the target; at least 0.
+
+    Rows of a window that is not complete are not due yet.
+    """
+    leading = {each.name for each in leading_to(running.graph, stage)}
+    views = [each.view(now) for each in tuple(running.stages) if each.name in leading]
+    contexts = [view.context for view in views if view is not None]
+    due = [each.time + target_seconds for each in contexts if each is not None and not each.deferred]
+    return max(now - min(due, default=now), 0.0)
+
+
+def leading_to(graph: StageGraph, stage: Stage) -> list[Stage]:
+    """The stage itself and all above it."""
+    found = [stage]
+    for each in found:
+        above = [one for one in graph.stages if each in graph.below(one, loops=False)]
+        found += [one for one in above if one not in found]
+    return found
 
 
 def path_seconds(graph: StageGraph, stage: Stage, profiles: Profiles) -> float:

@@ -9,7 +9,7 @@ from pathlib import Path
 from penstock.bench.tenants.load import Load
 from penstock.bench.tenants.runs import JobRun, Run
 from penstock.bench.tenants.stand import SLOTS, Stand, Times
-from penstock.workloads.tenants.groups import Job
+from penstock.workloads.tenants.groups import Job, bulk_jobs, urgent_jobs
 
 TIMES = Times(warmup=4.0, measured=20.0)
 
@@ -27,7 +27,11 @@ def made_run(
     jobs = tuple(
         job_run(job, urgent if job.group == "urgent" else bulk or [9.0], done=done) for job in load.jobs
     )
-    return Run(side, load, SLOTS, jobs, 0.5, 10.0, (1, 1, 2), 0.1, TIMES.warmup, TIMES.measured)
+    return Run(side, load, SLOTS, jobs, 0.5, 10.0, (1, 1, 2), 0.1, TIMES.warmup, TIMES.measured, (8, 2))
+
+
+def mixed(bulk_rows_per_second: float, bulk_count: int = 4) -> Load:
+    return Load((*urgent_jobs(), *bulk_jobs(bulk_rows_per_second, bulk_count)))
 
 
 class PretendStand(Stand):
@@ -37,6 +41,10 @@ class PretendStand(Stand):
         super().__init__(folder, TIMES, lambda text: None, capacity)
         self.pretend = pretend
         self.asked: list[Times | None] = []
+        self.released: list[str] = []
+
+    def release(self, *sides: str, slots: int | None = None) -> None:
+        self.released += sides
 
     def _try(self, load: Load, slots: int) -> dict[str, dict[str, str]]:
         forms = {"the query": "[NOT_YET] Not in append mode."}

@@ -65,7 +65,19 @@ def test_a_report_tells_of_wrong_values_and_of_the_backlog() -> None:
     assert told["done_by_second"] == [0.0, 4000.0, 0.0, 0.0, 0.0]
     meter.take(result(BASE + 3, VALUES[BASE + 3] * 1.00001))
     (wrong,) = interval.job_report(JOB, MESSAGES, meter, offered, done)["wrong"]
-    assert wrong.startswith(f"urgent-1: the window until {BASE + 3:.6f} gives ")
+    assert wrong.startswith(f"urgent-1: the window until {BASE + 3:.6f} gives value ")
+
+
+def test_every_column_of_a_result_is_compared() -> None:
+    job = urgent_jobs(1, query="ipq3")[0]
+    messages = in_ticks(messages_of(job, 3.0))
+    meter = ResultMeter(lambda: BASE + 1.5)
+    end, value = BASE + 1, expected(job, messages, BASE)[BASE + 1]
+    meter.take(result(end, value).append_column("campaigns", pa.array([99])))
+    (wrong,) = Interval(BASE, BASE, BASE + 3).job_report(job, messages, meter, [], [])["wrong"]
+    assert wrong == (
+        f"urgent-1: the window until {end:.6f} gives campaigns 99, and the batch computation 100.0"
+    )
 
 
 def test_a_value_so_far_is_a_result_once_it_is_that_of_the_whole_window() -> None:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 import threading
+import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
+from penstock.bench.tenants.load import FairSettings
 from penstock.bench.tenants.meter import RowMeter
-from penstock.bench.tenants.plain import FileLog, PlainJob, pools
+from penstock.bench.tenants.plain import FileLog, PlainJob, files_per_second, pool_of, pools
 from penstock.workloads.tenants.groups import bulk_jobs, urgent_jobs
 
 
@@ -43,14 +46,23 @@ def test_each_file_is_told_once_also_from_a_compacted_log(tmp_path: Path) -> Non
     assert log.read_by(2) == ["2.parquet", "3.parquet", "4.parquet"]
 
 
-def test_urgent_queries_have_ten_times_the_weight_and_a_share_of_their_own() -> None:
+def test_urgent_queries_have_a_pool_of_each_weight_and_a_share_of_their_own() -> None:
     lines = pools().splitlines()
-    for job, settings in (
-        (urgent_jobs(4)[-1], "<weight>10</weight><minShare>1</minShare>"),
-        (bulk_jobs(1000, 16)[-1], "<weight>1</weight><minShare>0</minShare>"),
+    urgent, bulk = urgent_jobs(4)[-1], bulk_jobs(1000, 16)[-1]
+    for job, fair, settings in (
+        (urgent, FairSettings(10), "<weight>10</weight><minShare>1</minShare>"),
+        (urgent, FairSettings(100), "<weight>100</weight><minShare>1</minShare>"),
+        (bulk, FairSettings(100), "<weight>1</weight><minShare>0</minShare>"),
     ):
-        pool = f'  <pool name="{job.name}"><schedulingMode>FIFO</schedulingMode>{settings}</pool>'
+        name = pool_of(job, fair)
+        pool = f'  <pool name="{name}"><schedulingMode>FIFO</schedulingMode>{settings}</pool>'
         assert lines.count(pool) == 1
+
+
+def test_a_cap_is_a_number_of_files_by_how_many_come() -> None:
+    bulk = bulk_jobs(4000, 1)[0]
+    assert files_per_second(bulk) == 4.0
+    assert files_per_second(replace(bulk, message_seconds=0.05)) == 10.0, "one a tick at most"
 
 
 class Slow:
@@ -74,9 +86,11 @@ def test_rows_of_a_batch_that_runs_at_the_end_are_waited_for(tmp_path: Path) -> 
     batch = threading.Thread(target=job._on_batch, args=(frame, 0))
     batch.start()
     assert frame.asked.wait(10)
-    job.end_batch(0.0)
+    job.end_batch(time.time(), 0.0)
     assert job.done == []
+    job.end_batch(time.time() - 60, 10.0)
+    assert job.done == [], "it had not begun then"
     threading.Timer(0.1, frame.free.set).start()
-    job.end_batch(10.0)
+    job.end_batch(time.time(), 10.0)
     assert [rows for _, _, rows in job.done] == [7]
     batch.join()

@@ -6,9 +6,9 @@ import math
 from typing import Any
 
 import pytest
-from tests.bench.tenants.made import job_run, made_run
+from tests.bench.tenants.made import job_run, made_run, mixed
 
-from penstock.bench.tenants.load import Load, mixed
+from penstock.bench.tenants.load import Load
 from penstock.bench.tenants.runs import GroupRun, Run, best_rival, latency_ratio
 from penstock.errors import PenstockError
 from penstock.workloads.tenants.groups import urgent_jobs
@@ -53,6 +53,7 @@ def answer(wrong: list[str]) -> dict[str, Any]:
         "jobs": {"urgent-1": told},
         "scheduler_seconds": 1.0,
         "turn_seconds": 20.0,
+        "cuts": [8, 2],
         "window_turns": [1],
         "feeder_lag_seconds": 0.0,
         "warmup": 1.0,
@@ -63,6 +64,7 @@ def answer(wrong: list[str]) -> dict[str, Any]:
 def test_an_answer_is_read_and_one_with_a_wrong_value_is_refused() -> None:
     run = Run.of("ours", Load((ONE,)), 2, answer([]))
     assert run.overhead_share == 0.05
+    assert run.cuts_overran_share == 0.25
     assert run.urgent.backlog_growth_per_minute == pytest.approx(30.0)
     assert (run.urgent.in_time, run.urgent.missing) == (0.5, 1)
     with pytest.raises(PenstockError) as refused:

@@ -13,10 +13,11 @@ import pytest
 
 from penstock.bench.tenants.feeder import Part
 from penstock.bench.tenants.load import Load
-from penstock.bench.tenants.meter import Counts, ResultMeter, RowMeter
+from penstock.bench.tenants.meter import Counts, ResultMeter, RowMeter, Turn
 from penstock.bench.tenants.runs import Run
 from penstock.bench.tenants.worker import Worker
 from penstock.errors import PenstockError
+from penstock.spark.feeders import wait_for
 from penstock.workloads.tenants.groups import Job, urgent_jobs
 
 
@@ -28,6 +29,7 @@ class AtOnce:
     error: str = ""
     scheduler_seconds: float = 0.0
     turn_seconds: float = 0.0
+    cuts: tuple[int, int] = (0, 0)
     stopped: bool = False
     rows: dict[str, list[tuple[float, float]]] = field(default_factory=lambda: defaultdict(list))
 
@@ -60,10 +62,10 @@ class AtOnce:
             self.scheduler_seconds += 0.001
             self.turn_seconds += 0.1
 
-    def done(self, job: str) -> Counts:
+    def done(self, job: str, end: float) -> Counts:
         return self.rows[job]
 
-    def turns(self, job: str) -> list[tuple[float, int, int, float]]:
+    def turns(self, job: str) -> list[Turn]:
         return []
 
     def window_turns(
@@ -93,6 +95,20 @@ def test_a_side_that_delivers_at_once_has_everything_in_time_and_nothing_wrong()
     assert all(
         each.backlog_by_second == pytest.approx((0.0,) * len(each.backlog_by_second)) for each in run.jobs
     )
+
+
+class AfterTheEnd(AtOnce):
+    """A side that must wait for what runs at the end."""
+
+    def done(self, job: str, end: float) -> Counts:
+        assert wait_for(lambda: self.rows[job][-1][0] > end, 5), "rows must come on meanwhile"
+        return super().done(job, end)
+
+
+def test_rows_come_on_while_the_last_turns_are_waited_for_and_count_for_nobody() -> None:
+    run = answer(AfterTheEnd())
+    assert run.urgent.done == run.urgent.offered == pytest.approx(2 * 4000 * 3.0, rel=0.05)
+    assert run.urgent.missing == 0
 
 
 def test_values_that_are_off_by_a_thousandth_are_found() -> None:

@@ -136,7 +136,7 @@ def test_no_row_of_a_window_is_due_after_its_frontier(job: Job, base: int) -> No
         assert all(base + each.begin >= end - 1e-6 for each in later)
 
 
-def test_groups_are_as_the_paper_has_them() -> None:
+def test_groups_are_those_of_the_paper_at_the_size_of_this_machine() -> None:
     urgent, bulk = urgent_jobs(), bulk_jobs(400_000)
     assert [each.name for each in urgent] == ["urgent-1", "urgent-2", "urgent-3", "urgent-4"]
     assert {(each.window_seconds, each.target_seconds, each.rows_per_second) for each in urgent} == {

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.workloads.tenants.events import ADS, SCHEMA, AdEvents, event_micros, last_micros
+from penstock.workloads.tenants.events import ADS, PAYLOAD_SCHEMA, SCHEMA, AdEvents, event_micros, last_micros
 
 TIMES = st.integers(0, 2_000_000_000)
 
@@ -31,6 +33,15 @@ def test_columns_are_those_of_the_schema() -> None:
     assert (ads.min() >= 0, ads.max() < ADS) == (True, True)
     assert len(np.unique(ads // 10)) == 100
     assert set(table["kind"].to_pylist()) == {0, 1, 2}
+
+
+def test_events_as_text_have_the_same_values() -> None:
+    columns, texts = (AdEvents(3, payload=payload).rows(1000, 10.0, 11.0, 7) for payload in (False, True))
+    assert [each.split()[0] for each in PAYLOAD_SCHEMA.split(", ")] == texts.column_names
+    read = [json.loads(text) for text in texts["payload"].to_pylist()]
+    for name in ("ad", "kind", "revenue"):
+        assert [each[name] for each in read] == columns[name].to_pylist()
+    assert texts["at"].equals(columns["at"])
 
 
 def test_the_same_calls_give_the_same_rows_and_other_seeds_others() -> None:

@@ -16,14 +16,17 @@ from tests.spark.streams import Kept
 from penstock import sources
 from penstock.workloads.tenants import (
     FRAMES,
+    PAYLOAD_SCHEMA,
     QUERIES,
     SCHEMA,
     AdEvents,
     Job,
     Message,
+    bulk_jobs,
     completed_at,
     expected,
     in_ticks,
+    ipq3,
     ipq4_frame,
     messages_of,
     urgent_jobs,
@@ -42,7 +45,7 @@ def job_of(query: str) -> Job:
 
 
 def tables(job: Job, messages: list[Message]) -> list[tuple[Message, pa.Table]]:
-    events = AdEvents(job.seed, job.events_drawn)
+    events = AdEvents(job.seed, job.events_drawn, payload=job.payload)
     return [
         (each, events.rows(each.rows, BASE + each.begin, BASE + each.end, each.source)) for each in messages
     ]
@@ -79,6 +82,21 @@ def test_each_query_gives_the_values_of_the_batch_computation(
     assert sum(report.late_rows for report in runs.stages()) == 0
     if query == "ipq3":
         assert {row["campaigns"] for row in kept.rows[1:]} == {100}
+
+
+@pytest.mark.parametrize("fused", [False, True])
+def test_events_that_come_as_text_give_the_same_values(
+    engine: EngineFactory, spool: SpoolFactory, fused: bool
+) -> None:
+    source, kept, runs = spool(), Kept(), engine(policy="fifo")
+    job = replace(bulk_jobs(2000.0, 1)[0], window_seconds=2.0)
+    messages = in_ticks(messages_of(job, SECONDS))
+    read = sources.FromSpool(source, PAYLOAD_SCHEMA, sources=job.sources, idle_seconds=600.0)
+    runs.submit(ipq3(read, kept.sink, window=2.0, tenant=job.name, fused=fused, payload=True))
+    for message, rows in tables(job, messages):
+        source.append(rows, producer=f"s{message.source}")
+    runs.drain()
+    assert by_end(kept.rows) == pytest.approx(closed(job, messages))
 
 
 Frame = Callable[..., "DataFrame"]

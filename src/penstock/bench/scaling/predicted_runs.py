@@ -8,7 +8,6 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from penstock.bench.tenants.load import mixed
 from penstock.bench.tenants.runs import JobRun
 from penstock.bench.tenants.runs import Run as TenantsMeasured
 from penstock.bench.tenants.stand import Stand as TenantsStand
@@ -143,7 +142,7 @@ def judged_tenants(say: Say) -> list[Judged]:
         tempfile.TemporaryDirectory(prefix="penstock-simulator-", ignore_cleanup_errors=True) as scratch,
         closing(TenantsStand(Path(scratch), TENANTS, say)) as stand,
     ):
-        first, second = (stand.run("ours", mixed(BULK_ROWS_PER_SECOND)) for _ in range(2))
+        first, second = (stand.run("ours", stand.mixed(BULK_ROWS_PER_SECOND)) for _ in range(2))
     return tenants_judged(first, second, say)
 
 
@@ -200,16 +199,17 @@ def job_costs(run: TenantsMeasured) -> dict[str, TurnCost]:
 
 def job_cost(job: JobRun, warmup: float) -> TurnCost | None:
     """What turns of a job cost after the warm-up, with all of them to be met again; None without any."""
-    warm = [(rows, slots, seconds) for granted, rows, slots, seconds in job.turns if granted >= warmup]
-    return fitted(warm).meeting(job.turns) if warm else None
+    warm = [(each.rows, each.slots, each.seconds) for each in job.turns if each.granted_at >= warmup]
+    turns = [(each.granted_at, each.rows, each.slots, each.seconds) for each in job.turns]
+    return fitted(warm).meeting(turns) if warm else None
 
 
 def tenants_delays(measured: TenantsMeasured) -> Delays:
     """What passed between the turns of a run, and between messages that were fed and turns."""
     turns = [
-        SeenTurn(each.job.name, granted, granted + seconds)
+        SeenTurn(each.job.name, turn.granted_at, turn.ends_at)
         for each in measured.jobs
-        for granted, _, _, seconds in each.turns
+        for turn in each.turns
     ]
     came = {each.job.name: sorted(at for _, _, at in each.fed) for each in measured.jobs}
     shown = {

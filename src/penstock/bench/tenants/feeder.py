@@ -52,7 +52,7 @@ class Feeder:
         clock: Callable[[], float] = time.time,
     ):
         self._groups = groups_of(schedules)
-        self._events = {job.name: AdEvents(job.seed, job.events_drawn) for job in jobs}
+        self._events = {job.name: AdEvents(job.seed, job.events_drawn, payload=job.payload) for job in jobs}
         self._put = put
         self._clock = clock
         self._stopping = threading.Event()

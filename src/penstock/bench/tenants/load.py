@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field, replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from penstock.workloads.tenants.groups import Job, bulk_jobs, urgent_jobs
+from penstock.workloads.tenants.groups import Job
 
 if TYPE_CHECKING:
     from penstock.scheduling.policies import Policy
@@ -40,21 +40,40 @@ class PolicyChoice:
 
 
 @dataclass(frozen=True)
+class FairSettings:
+    """How plain Spark's FAIR pools are set: the weight of the urgent ones, and how much input a batch of a
+    bulky query takes at most, in seconds of it."""
+
+    weight: int = 10
+    cap_seconds: float | None = None
+
+    def __str__(self) -> str:
+        cap = "no cap" if self.cap_seconds is None else f"bulk batches of {self.cap_seconds:g} s of input"
+        return f"weight {self.weight}, {cap}"
+
+
+@dataclass(frozen=True)
 class Load:
-    """The jobs of a run; plain Spark has no use for the policy."""
+    """The jobs of a run; plain Spark has no use for the policy, and others have none for FAIR's settings."""
 
     jobs: tuple[Job, ...]
     policy: PolicyChoice = PolicyChoice()
+    fair: FairSettings = FairSettings()
 
     def to_json(self) -> dict[str, Any]:
         return {
             "jobs": [asdict(job) for job in self.jobs],
             "policy": {"name": self.policy.name, "settings": dict(self.policy.settings)},
+            "fair": asdict(self.fair),
         }
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Load:
-        return cls(tuple(Job(**job) for job in stored["jobs"]), PolicyChoice(**stored["policy"]))
+        return cls(
+            tuple(Job(**job) for job in stored["jobs"]),
+            PolicyChoice(**stored["policy"]),
+            FairSettings(**stored["fair"]),
+        )
 
     def under(self, name: str, **settings: Any) -> Load:
         """The same jobs under another policy."""
@@ -63,11 +82,6 @@ class Load:
     @property
     def bulk_rows_per_second(self) -> float:
         return sum(job.rows_per_second for job in self.jobs if job.group == "bulk")
-
-
-def mixed(bulk_rows_per_second: float, bulk_count: int = 4) -> Load:
-    """Four urgent tenants beside so many bulky ones, which share a rate."""
-    return Load((*urgent_jobs(), *bulk_jobs(bulk_rows_per_second, bulk_count)))
 
 
 def noop_load(count: int) -> Load:

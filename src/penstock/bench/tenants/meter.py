@@ -6,14 +6,30 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from penstock.workloads.tenants.arrivals import Message, completed_at, window_end
-from penstock.workloads.tenants.check import differs, expected, wrong_values
+from penstock.workloads.tenants.check import differs, expected_columns, wrong_values
 from penstock.workloads.tenants.groups import Job
+
+
+class Turn(NamedTuple):
+    """A turn that took a job's input."""
+
+    granted_at: float
+    rows: int
+    slots: int
+    seconds: float
+    predicted_seconds: float
+    """What the scheduler took it for when it was granted."""
+
+    @property
+    def ends_at(self) -> float:
+        return self.granted_at + self.seconds
+
 
 Counts = Sequence[tuple[float, float]]
 """(when, rows) of what was offered or done."""
@@ -29,21 +45,21 @@ class ResultMeter:
         self._clock = clock
         self._lock = threading.Lock()
         self._came: dict[float, float] = {}
-        self._values: dict[float, float | None] = {}
+        self._columns: dict[str, dict[float, float | None]] = {}
 
     def take(self, table: pa.Table, batch: int = 0) -> None:
         now = self._clock()
         ends = table["at"].cast(pa.timestamp("us", "UTC")).cast(pa.int64()).to_pylist()
-        values = table["value"].to_pylist()
+        others = [name for name in table.column_names if name != "at"]
         with self._lock:
-            for micros, value in zip(ends, values, strict=True):
-                end = window_end(micros)
-                self._came.setdefault(end, now)
-                # Any value that came must be right, not only the first.
-                if end not in self._values or self._values[end] == value:
-                    self._values[end] = value
-                else:
-                    self._values[end] = None
+            for micros in ends:
+                self._came.setdefault(window_end(micros), now)
+            for name in others:
+                known = self._columns.setdefault(name, {})
+                for micros, value in zip(ends, table[name].to_pylist(), strict=True):
+                    end = window_end(micros)
+                    # Any value that came must be right, not only the first.
+                    known[end] = value if known.get(end, value) == value else None
 
     @property
     def came(self) -> dict[float, float]:
@@ -54,8 +70,12 @@ class ResultMeter:
     @property
     def values(self) -> dict[float, float | None]:
         """By the window's end, its value; None where it was null, or came twice and differed."""
+        return self.column("value")
+
+    def column(self, name: str) -> dict[float, float | None]:
+        """The same of any column of the results."""
         with self._lock:
-            return dict(self._values)
+            return dict(self._columns.get(name, {}))
 
 
 class RowMeter:
@@ -110,8 +130,14 @@ class Interval:
     ) -> dict[str, Any]:
         """One job's figures, as JSON."""
         values, came = meter.values, meter.came
-        wanted = expected(job, messages, self.base) if values else {}
-        wrong = wrong_values(job, values, wanted) if meter.final else []
+        columns = expected_columns(job, messages, self.base) if values else {}
+        wanted = columns.get("value", {})
+        wrong = [
+            text
+            for name, right in columns.items()
+            if meter.final and isinstance(meter, ResultMeter)
+            for text in wrong_values(job, meter.column(name), right, name)
+        ]
         if not meter.final:
             # A value so far is a result as soon as it is that of the whole window.
             came = {end: at for end, at in came.items() if is_right(end, values, wanted)}

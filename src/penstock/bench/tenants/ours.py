@@ -2,24 +2,33 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 from penstock.bench.tenants.feeder import Part
 from penstock.bench.tenants.load import NOOP, Load, PolicyChoice
-from penstock.bench.tenants.meter import Counts, ResultMeter, RowMeter, spread, turns_to_result
+from penstock.bench.tenants.meter import Counts, ResultMeter, RowMeter, Turn, spread, turns_to_result
 from penstock.bench.tenants.side import SETTINGS
 from penstock.measure.turns import TurnRecord
 from penstock.pipeline import Pipeline, Tenant, sinks
 from penstock.pipeline.sources import FromSpool
 from penstock.queues.segment import Arrivals
 from penstock.queues.spool import Spool
+from penstock.scheduling.decisions import Choice, Grant
+from penstock.scheduling.laxity import turn_seconds
 from penstock.scheduling.progress import IDLE_SECONDS
+from penstock.spark.feeders import wait_for
 from penstock.spark.running import RunningPipeline
-from penstock.workloads.tenants.events import SCHEMA
+from penstock.workloads.tenants.events import PAYLOAD_SCHEMA, SCHEMA
 from penstock.workloads.tenants.groups import Job
 from penstock.workloads.tenants.queries import QUERIES, pipeline_of
+
+DECISIONS = 10_000
+LAST_TURN_SECONDS = 5.0
+"""How long a turn that runs at the end is waited for."""
 
 
 class Ours:
@@ -57,25 +66,59 @@ class Ours:
             pipeline.source("events", source).operator("noop", lambda rows: rows).sink("out", sink)
             return pipeline
         return QUERIES[job.query](
-            source, sink, window=job.window_seconds, slides=job.slide_count, tenant=tenant, fused=self._fused
+            source,
+            sink,
+            window=job.window_seconds,
+            slides=job.slide_count,
+            tenant=tenant,
+            fused=self._fused,
+            payload=job.payload,
         )
 
     def put(self, job: str, due: float, parts: Sequence[Part]) -> None:
         for source, rows in parts:
             self._spools[job].append(rows, producer=f"s{source}", arrivals=Arrivals.at(due, rows.num_rows))
 
-    def done(self, job: str) -> Counts:
+    def done(self, job: str, end: float) -> Counts:
+        for stage in self._first_stages(job):
+            granted = self.engine.decisions(stage, DECISIONS)
+            last = max(
+                (each.at for each in granted if isinstance(each, Grant) and each.at <= end), default=0.0
+            )
+            wait_for(partial(self._ended, stage, last), LAST_TURN_SECONDS)
         return spread([(each.granted_at, each.finished_at, each.rows_in) for each in self._first_turns(job)])
 
-    def turns(self, job: str) -> list[tuple[float, int, int, float]]:
+    def turns(self, job: str) -> list[Turn]:
+        predicted = {
+            (each.stage, each.at): turn_seconds(each.why.stage, each.rows)
+            for each in self.engine.decisions(n=DECISIONS)
+            if isinstance(each, Grant) and isinstance(each.why, Choice)
+        }
         return [
-            (each.granted_at, each.rows_in, each.slots, each.turn_seconds) for each in self._first_turns(job)
+            Turn(
+                each.granted_at,
+                each.rows_in,
+                each.slots,
+                each.turn_seconds,
+                predicted.get((each.stage, each.granted_at), math.nan),
+            )
+            for each in sorted(self._first_turns(job), key=lambda each: each.granted_at)
         ]
 
+    @property
+    def cuts(self) -> tuple[int, int]:
+        return self.engine.cuts.made, self.engine.cuts.overran
+
     def _first_turns(self, job: str) -> list[TurnRecord]:
+        return [record for name in self._first_stages(job) for record in tuple(self._turns[name])]
+
+    def _first_stages(self, job: str) -> list[str]:
         graph = self._running[job].graph
-        first = [name for queue in graph.queues.values() if queue.source for name in queue.consumers]
-        return [record for name in first for record in tuple(self._turns[name])]
+        return [name for queue in graph.queues.values() if queue.source for name in queue.consumers]
+
+    def _ended(self, stage: str, granted_at: float) -> bool:
+        """Whether the turn that was granted then has ended; so has one that was never granted."""
+        return not granted_at or any(each.granted_at >= granted_at for each in tuple(self._turns[stage]))
 
     @property
     def error(self) -> str:
@@ -109,4 +152,4 @@ def tenant_of(job: Job) -> Tenant:
 def spool_source(spool: Spool, job: Job) -> FromSpool:
     """The job's queue; it is known how many sources its frontier waits for, and how seldom they send."""
     idle = max(IDLE_SECONDS, 3 * job.message_seconds)
-    return FromSpool(spool, SCHEMA, sources=job.sources, idle_seconds=idle)
+    return FromSpool(spool, PAYLOAD_SCHEMA if job.payload else SCHEMA, sources=job.sources, idle_seconds=idle)

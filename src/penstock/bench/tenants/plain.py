@@ -13,11 +13,12 @@ import pyarrow as pa
 
 from penstock.bench.plain_queries import Folder
 from penstock.bench.tenants.feeder import Part
-from penstock.bench.tenants.load import NOOP, Load
-from penstock.bench.tenants.meter import Counts, ResultMeter, RowMeter, spread
+from penstock.bench.tenants.load import NOOP, FairSettings, Load
+from penstock.bench.tenants.meter import Counts, ResultMeter, RowMeter, Turn, spread
 from penstock.bench.tenants.side import SETTINGS
-from penstock.workloads.tenants.events import SCHEMA
-from penstock.workloads.tenants.frames import FRAMES, LATE_SECONDS
+from penstock.workloads.tenants.arrivals import TICK_SECONDS
+from penstock.workloads.tenants.events import PAYLOAD_SCHEMA, SCHEMA
+from penstock.workloads.tenants.frames import FRAMES, LATE_SECONDS, parsed
 from penstock.workloads.tenants.groups import Job
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
 POLLING = "50ms"
-URGENT_WEIGHT, BULK_WEIGHT = 10, 1
+URGENT_WEIGHTS = (10, 100)
 MOST_JOBS = 16
 MOST_BATCH_SECONDS = 120.0
 
@@ -57,8 +58,16 @@ class FileLog:
 class PlainJob:
     """A job as a query of its own that runs whenever it finds files."""
 
-    def __init__(self, session: SparkSession, job: Job, folder: Path, meter: ResultMeter | RowMeter):
+    def __init__(
+        self,
+        session: SparkSession,
+        job: Job,
+        folder: Path,
+        meter: ResultMeter | RowMeter,
+        fair: FairSettings | None = None,
+    ):
         self.job = job
+        self._fair = fair
         self._session = session
         self._folder = folder
         self._meter = meter
@@ -70,22 +79,29 @@ class PlainJob:
         self.done: list[tuple[float, float, int]] = []
         """Of each batch that read anything: when it began and ended, and its rows."""
         self.query: StreamingQuery | None = None
-        self._running = threading.Lock()
+        self._changed = threading.Condition()
+        self._began: float | None = None
 
     def start(self) -> None:
         # A query takes the pool of the thread that starts it; with FIFO it means nothing.
-        self._session.sparkContext.setLocalProperty("spark.scheduler.pool", self.job.name)
+        pool = pool_of(self.job, self._fair or FairSettings())
+        self._session.sparkContext.setLocalProperty("spark.scheduler.pool", pool)
         writer = self._frame().writeStream.foreachBatch(self._on_batch).queryName(self.job.name)
         self.query = writer.option("checkpointLocation", str(self._folder / "checkpoint")).start()
 
     def _frame(self) -> DataFrame:
         # Never forgetting a file for its age.
-        reader = self._session.readStream.schema(SCHEMA).option("maxFileAge", "365d")
+        schema = PAYLOAD_SCHEMA if self.job.payload else SCHEMA
+        reader = self._session.readStream.schema(schema).option("maxFileAge", "365d")
+        if self.job.group == "bulk" and self._fair is not None and self._fair.cap_seconds is not None:
+            files = max(round(self._fair.cap_seconds * files_per_second(self.job)), 1)
+            reader = reader.option("maxFilesPerTrigger", files)
         rows = reader.parquet(str(self._inbox.path))
         if self.job.query == NOOP:
             return rows.coalesce(1)
         late = max(LATE_SECONDS, self.job.message_seconds)
-        return FRAMES[self.job.query](rows, self.job.window_seconds, late, self.job.slide_count)
+        events = parsed(rows) if self.job.payload else rows
+        return FRAMES[self.job.query](events, self.job.window_seconds, late, self.job.slide_count)
 
     def put(self, parts: Sequence[Part]) -> None:
         table = pa.concat_tables([rows for _, rows in parts])
@@ -94,11 +110,19 @@ class PlainJob:
         self._inbox.put(table)
 
     def _on_batch(self, frame: DataFrame, batch: int) -> None:
-        with self._running:
-            self._run_batch(frame, batch)
-
-    def _run_batch(self, frame: DataFrame, batch: int) -> None:
         began = time.time()
+        self._now_runs(began)
+        try:
+            self._run_batch(frame, batch, began)
+        finally:
+            self._now_runs(None)
+
+    def _now_runs(self, began: float | None) -> None:
+        with self._changed:
+            self._began = began
+            self._changed.notify_all()
+
+    def _run_batch(self, frame: DataFrame, batch: int, began: float) -> None:
         self._meter.take(frame.toArrow(), batch)
         ended = time.time()
         # Spark has committed the batch before: without its files it has less to list.
@@ -108,10 +132,10 @@ class PlainJob:
         if self._read:
             self.done.append((began, ended, sum(self._rows[name] for name in self._read)))
 
-    def end_batch(self, seconds: float) -> None:
-        """Waits until the batch that runs now has ended: only then is it known how long its rows took."""
-        if self._running.acquire(timeout=seconds):
-            self._running.release()
+    def end_batch(self, begun_by: float, seconds: float) -> None:
+        """Waits until no batch runs that had begun by then: only then is it known how long its rows took."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._began is None or self._began > begun_by, seconds)
 
     def stop(self) -> None:
         if self.query is not None:
@@ -129,6 +153,7 @@ class Plain:
 
     scheduler_seconds = 0.0
     turn_seconds = 0.0
+    cuts = (0, 0)
 
     def __init__(self, folder: Path, slots: int, *, fair: bool):
         from penstock.spark.session import build_session
@@ -142,12 +167,14 @@ class Plain:
             allocation.write_text(pools())
             own["spark.scheduler.allocation.file"] = f"file://{allocation}"
         self._session = build_session(cores=slots, settings={**SETTINGS, **own})
+        self._is_fair = fair
         self._jobs: dict[str, PlainJob] = {}
         self._batches_end: float | None = None
 
     def start(self, folder: Path, load: Load, meters: Mapping[str, ResultMeter | RowMeter]) -> None:
         for job in load.jobs:
-            made = PlainJob(self._session, job, folder / job.name, meters[job.name])
+            settings = load.fair if self._is_fair else None
+            made = PlainJob(self._session, job, folder / job.name, meters[job.name], settings)
             self._jobs[job.name] = made
             made.start()
 
@@ -160,18 +187,18 @@ class Plain:
     def put(self, job: str, due: float, parts: Sequence[Part]) -> None:
         self._jobs[job].put(parts)
 
-    def done(self, job: str) -> Counts:
+    def done(self, job: str, end: float) -> Counts:
         # Overloaded, a batch may be as long as the measured part: without it the rival would seem slower.
         if self._batches_end is None:
             self._batches_end = time.monotonic() + MOST_BATCH_SECONDS
-        self._jobs[job].end_batch(max(self._batches_end - time.monotonic(), 0.0))
+        self._jobs[job].end_batch(end, max(self._batches_end - time.monotonic(), 0.0))
         return spread(list(self._jobs[job].done))
 
     @property
     def error(self) -> str:
         return "; ".join(each.error for each in self._jobs.values() if each.error)
 
-    def turns(self, job: str) -> list[tuple[float, int, int, float]]:
+    def turns(self, job: str) -> list[Turn]:
         return []
 
     def window_turns(
@@ -180,12 +207,23 @@ class Plain:
         return []
 
 
+def files_per_second(job: Job) -> float:
+    """How many files come for a job: one a tick in which any of its sources sends."""
+    return min(job.sources / job.message_seconds, 1 / TICK_SECONDS)
+
+
+def pool_of(job: Job, fair: FairSettings) -> str:
+    """The pool of a job's query, by its weight."""
+    return f"{job.name}-{fair.weight}" if job.group == "urgent" else job.name
+
+
 def pools() -> str:
-    """Spark's allocation file: a pool for each query, the urgent ones first and with ten times the weight."""
+    """Spark's allocation file: a pool for each query; for urgent ones one of each weight, served first."""
+    numbers = range(1, MOST_JOBS + 1)
+    urgent = [(f"urgent-{number}-{weight}", weight, 1) for weight in URGENT_WEIGHTS for number in numbers]
     rows = [
-        f'  <pool name="{group}-{number}"><schedulingMode>FIFO</schedulingMode>'
+        f'  <pool name="{name}"><schedulingMode>FIFO</schedulingMode>'
         f"<weight>{weight}</weight><minShare>{least}</minShare></pool>"
-        for group, weight, least in (("urgent", URGENT_WEIGHT, 1), ("bulk", BULK_WEIGHT, 0))
-        for number in range(1, MOST_JOBS + 1)
+        for name, weight, least in (*urgent, *((f"bulk-{number}", 1, 0) for number in numbers))
     ]
     return "\n".join(['<?xml version="1.0"?>', "<allocations>", *rows, "</allocations>\n"])

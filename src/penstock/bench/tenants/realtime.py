@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from penstock.bench.tenants.feeder import Part
 from penstock.bench.tenants.load import Load
-from penstock.bench.tenants.meter import Counts, ResultMeter, RowMeter
+from penstock.bench.tenants.meter import Counts, ResultMeter, RowMeter, Turn
 from penstock.bench.tenants.side import SETTINGS
 from penstock.errors import PenstockError
 from penstock.pipeline.windows import interval
@@ -180,6 +180,7 @@ class RealTime:
 
     scheduler_seconds = 0.0
     turn_seconds = 0.0
+    cuts = (0, 0)
 
     def __init__(self, folder: Path, slots: int):
         from penstock.spark.session import build_session
@@ -238,14 +239,14 @@ class RealTime:
     def put(self, job: str, due: float, parts: Sequence[Part]) -> None:
         self._jobs[job].put(parts)
 
-    def done(self, job: str) -> Counts:
+    def done(self, job: str, end: float) -> Counts:
         return []
 
     @property
     def error(self) -> str:
         return "; ".join(each.error for each in self._jobs.values() if each.error)
 
-    def turns(self, job: str) -> list[tuple[float, int, int, float]]:
+    def turns(self, job: str) -> list[Turn]:
         return []
 
     def window_turns(

@@ -10,6 +10,7 @@ from typing import Any
 
 from penstock.bench.stats import Summary, quantile
 from penstock.bench.tenants.load import Load
+from penstock.bench.tenants.meter import Turn
 from penstock.errors import PenstockError
 from penstock.workloads.tenants.groups import Group, Job
 
@@ -25,8 +26,8 @@ class JobRun:
     done_by_second: tuple[float, ...]
     backlog_by_second: tuple[float, ...]
     """Seconds of input that wait, at each second of the measured part."""
-    turns: tuple[tuple[float, int, int, float], ...] = ()
-    """(second of the run at which it was granted, rows, slots, seconds) of each, where the side has such."""
+    turns: tuple[Turn, ...] = ()
+    """Of each, where the side has such; granted at a second of the run."""
     fed: tuple[tuple[float, int, float], ...] = ()
     """Of each message: the second at which it was due, its source, and the second at which it was fed."""
 
@@ -110,6 +111,8 @@ class Run:
     feeder_lag_seconds: float
     warmup: float
     measured: float
+    cuts: tuple[int, int] = (0, 0)
+    """Turns that were cut for another stage, and those of them that took longer than was predicted."""
 
     def group(self, group: Group) -> GroupRun:
         return GroupRun(tuple(each for each in self.jobs if each.job.group == group))
@@ -126,6 +129,12 @@ class Run:
     def overhead_share(self) -> float:
         """Seconds of scheduling over seconds of turns."""
         return self.scheduler_seconds / self.turn_seconds if self.turn_seconds else math.nan
+
+    @property
+    def cuts_overran_share(self) -> float:
+        """How often a turn that was cut took longer than was predicted."""
+        made, overran = self.cuts
+        return overran / made if made else math.nan
 
     @classmethod
     def of(cls, side: str, load: Load, slots: int, answer: Mapping[str, Any]) -> Run:
@@ -148,6 +157,7 @@ class Run:
             feeder_lag_seconds=answer["feeder_lag_seconds"],
             warmup=answer["warmup"],
             measured=answer["measured"],
+            cuts=tuple(answer["cuts"]),
         )
 
     def __str__(self) -> str:
@@ -168,7 +178,7 @@ def _job_run(job: Job, told: Mapping[str, Any]) -> JobRun:
         told["done"],
         tuple(told["done_by_second"]),
         tuple(told["backlog_by_second"]),
-        tuple((at, rows, slots, seconds) for at, rows, slots, seconds in told.get("turns", ())),
+        tuple(Turn(*each) for each in told.get("turns", ())),
         tuple((due, source, at) for due, source, at in told.get("fed", ())),
     )
 

@@ -13,8 +13,8 @@ from penstock.bench.stats import Summary
 from penstock.bench.tenants import plots
 from penstock.bench.tenants.load import Load
 from penstock.bench.tenants.runs import Run
-from penstock.bench.tenants.stand import FLOOD_ROWS, Stand, Times, rows_done_per_second
-from penstock.workloads.tenants.groups import Job, bulk_jobs
+from penstock.bench.tenants.stand import Stand, Times
+from penstock.workloads.tenants.groups import Job
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -24,9 +24,9 @@ WINDOW_SECONDS = 10
 OVERLOAD = 1.5
 
 
-def sharing_jobs(rows_per_second: float, apart: float) -> tuple[Job, ...]:
+def sharing_jobs(stand: Stand, rows_per_second: float, apart: float) -> tuple[Job, ...]:
     """Tenants that each want one and a half times their share of `rows_per_second`, started apart."""
-    made = bulk_jobs(rows_per_second, len(SHARES))
+    made = stand.bulk_jobs(rows_per_second, len(SHARES))
     return tuple(
         replace(
             job,
@@ -41,13 +41,13 @@ def sharing_jobs(rows_per_second: float, apart: float) -> tuple[Job, ...]:
 def share_scenario(stand: Stand, result: BenchResult) -> None:
     """Throughput shares under overload, in windows of 10 s after the third start."""
     apart = stand.times.warmup / 2
-    flood = stand.run(
+    able = stand.able(
         "ours",
-        Load(sharing_jobs(FLOOD_ROWS / OVERLOAD, 0.0)).under("token-share", rows_per_second=FLOOD_ROWS),
-        times=Times(stand.times.flood / 2, stand.times.flood),
+        lambda rows: Load(sharing_jobs(stand, rows / OVERLOAD, 0.0)).under(
+            "token-share", rows_per_second=rows
+        ),
     )
-    able = rows_done_per_second(flood)
-    load = Load(sharing_jobs(able, apart)).under("token-share", rows_per_second=able)
+    load = Load(sharing_jobs(stand, able, apart)).under("token-share", rows_per_second=able)
     times = Times(2 * apart, stand.times.measured)
     run = stand.run("ours", load, times=times)
     windows = shares_by_window(run)

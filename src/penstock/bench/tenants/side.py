@@ -8,11 +8,12 @@ from typing import Protocol
 
 from penstock.bench.tenants.feeder import Part
 from penstock.bench.tenants.load import Load
-from penstock.bench.tenants.meter import Counts, ResultMeter, RowMeter
+from penstock.bench.tenants.meter import Counts, ResultMeter, RowMeter, Turn
 
 SIDES: Mapping[str, str] = {
     "fifo": "plain Spark: one streaming query for each job, tuned checkpoints, FIFO",
-    "fair": "the same with a FAIR pool for each query, ten times the weight and a share of its own if urgent",
+    "fair": "the same with a FAIR pool for each query, more weight and a share of its own if urgent, by the "
+    "settings that served it best",
     "gate": "Penstock's engine with policy fifo",
     "stages": "Penstock's engine with each query cut into two stages, by key and in all",
     "ours": "Penstock's engine with least laxity first, or the policy named; each query one stage",
@@ -41,8 +42,11 @@ class Side(Protocol):
         """Takes in what arrived for a job in one tick."""
         ...
 
-    def done(self, job: str) -> Counts:
-        """(when, rows): rows of the job's input whose results have left the query."""
+    def done(self, job: str, end: float) -> Counts:
+        """(when, rows): rows of the job's input whose results have left the query.
+
+        Waits for what runs at `end`: only then is it known how long its rows took.
+        """
         ...
 
     @property
@@ -58,8 +62,13 @@ class Side(Protocol):
         """Seconds of turns so far; 0 where nobody counts them."""
         ...
 
-    def turns(self, job: str) -> list[tuple[float, int, int, float]]:
-        """(granted at, rows, slots, seconds) of the turns that took the job's input; none without turns."""
+    @property
+    def cuts(self) -> tuple[int, int]:
+        """Turns so far that were cut for another stage, and those of them that overran."""
+        ...
+
+    def turns(self, job: str) -> list[Turn]:
+        """The turns that took the job's input, by time; none where there are no turns."""
         ...
 
     def window_turns(

@@ -18,7 +18,9 @@ COLUMNS = (
     "bulk p50 s",
     "bulk rows done",
     "of offered",
+    "fed late s",
 )
+LATE_SECONDS = 1.0
 
 
 def place(run: Run, across: str) -> str:
@@ -66,6 +68,7 @@ def _cells(run: Run) -> tuple[str, ...]:
         f"{urgent.in_time:.1%}",
         str(urgent.missing),
         *_bulk_cells(bulk),
+        f"{run.feeder_lag_seconds:.1f}" if run.feeder_lag_seconds > LATE_SECONDS else "",
     )
 
 

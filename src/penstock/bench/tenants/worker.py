@@ -6,7 +6,7 @@ import argparse
 import math
 import shutil
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +19,12 @@ from penstock.bench.tenants.realtime import RealTime
 from penstock.bench.tenants.side import REAL_TIME, RIVALS, SIDES, Side
 from penstock.bench.workers import ending_at_once, serve
 from penstock.errors import PenstockError
-from penstock.workloads.tenants.arrivals import completed_at, in_ticks, messages_of
+from penstock.workloads.tenants.arrivals import Message, completed_at, in_ticks, messages_of
 from penstock.workloads.tenants.groups import Job
 
 LOOK_SECONDS = 0.5
+# What runs at the end is waited for under the same load: it would be quicker if nothing came any more.
+FED_ON_SECONDS = 125.0
 
 
 class Worker:
@@ -50,37 +52,44 @@ class Worker:
             shutil.rmtree(folder, ignore_errors=True)
 
     def _run(self, folder: Path, load: Load, warmup: float, measured: float) -> dict[str, Any]:
-        schedules = {job.name: in_ticks(messages_of(job, warmup + measured)) for job in load.jobs}
+        lasts = warmup + measured + FED_ON_SECONDS
+        schedules = {job.name: in_ticks(messages_of(job, lasts)) for job in load.jobs}
         meters: dict[str, ResultMeter | RowMeter] = {job.name: self._meter_of(job) for job in load.jobs}
         feeder = Feeder(load.jobs, schedules, self._side.put)
         self._side.start(folder, load, meters)
         base = float(math.ceil(time.time()) + 1)
         feeder.start(base)
         self._wait(base + warmup, feeder)
-        begun = self._side.scheduler_seconds, self._side.turn_seconds
+        begun = self._side.scheduler_seconds, self._side.turn_seconds, self._side.cuts
         self._wait(base + warmup + measured, feeder)
         interval = Interval(base, base + warmup, base + warmup + measured)
         scheduler_seconds = self._side.scheduler_seconds - begun[0]
         turn_seconds = self._side.turn_seconds - begun[1]
+        made, overran = (now - then for now, then in zip(self._side.cuts, begun[2], strict=True))
+        done = {job.name: self._side.done(job.name, interval.end) for job in load.jobs}
+        self._check(feeder)
         feeder.stop()
+        fed = {
+            name: came_or_due(messages, warmup + measured, len(feeder.fed[name]))
+            for name, messages in schedules.items()
+        }
         jobs = {
             job.name: interval.job_report(
-                job,
-                schedules[job.name],
-                meters[job.name],
-                feeder.offered[job.name],
-                self._side.done(job.name),
+                job, fed[job.name], meters[job.name], feeder.offered[job.name], done[job.name]
             )
             for job in load.jobs
         }
         for name, told in jobs.items():
-            told["turns"] = [(granted - base, *figures) for granted, *figures in self._side.turns(name)]
+            told["turns"] = [
+                each._replace(granted_at=each.granted_at - base) for each in self._side.turns(name)
+            ]
             told["fed"] = feeder.fed[name]
         return {
             "jobs": jobs,
             "scheduler_seconds": scheduler_seconds,
             "turn_seconds": turn_seconds,
-            "window_turns": self._window_turns(load, interval, schedules, meters),
+            "cuts": (made, overran),
+            "window_turns": self._window_turns(load, interval, fed, meters),
             "feeder_lag_seconds": feeder.lag_seconds,
             "warmup": warmup,
             "measured": measured,
@@ -89,10 +98,13 @@ class Worker:
     def _wait(self, until: float, feeder: Feeder) -> None:
         while (left := until - time.time()) > 0:
             time.sleep(min(left, LOOK_SECONDS))
-            if self._side.error:
-                raise PenstockError(f"all jobs must run on, but {self._side.error}")
-            if feeder.error is not None:
-                raise PenstockError(f"all messages must be fed, but: {feeder.error}") from feeder.error
+            self._check(feeder)
+
+    def _check(self, feeder: Feeder) -> None:
+        if self._side.error:
+            raise PenstockError(f"all jobs must run on, but {self._side.error}")
+        if feeder.error is not None:
+            raise PenstockError(f"all messages must be fed, but: {feeder.error}") from feeder.error
 
     def _window_turns(
         self,
@@ -125,6 +137,11 @@ class RealTimeWorker(Worker):
             jobs = Load.from_json(request["load"]).jobs
             return {job.query: self._real_time.tried(job) for job in jobs}
         return super().answer(request)
+
+
+def came_or_due(messages: Sequence[Message], seconds: float, fed: int) -> list[Message]:
+    """The messages that were fed, or were due within the run's `seconds`: what results can be made of."""
+    return [each for place, each in enumerate(messages) if place < fed or each.due <= seconds]
 
 
 def _meter(job: Job) -> ResultMeter | RowMeter:

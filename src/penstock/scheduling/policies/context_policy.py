@@ -49,6 +49,10 @@ class ContextPolicy(ABC):
         """What a stage tells those above it: its own cost, and that of the path below."""
         return own
 
+    def cost_error(self, stage: str, message: str) -> float:
+        """Seconds put on the cost of the turn that begins with a message, to see how much errors matter."""
+        return 0.0
+
     def priority(self, stage: StageView, now: float) -> float:
         return stage.context.pri_global if stage.context is not None else inf
 

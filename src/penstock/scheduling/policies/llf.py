@@ -17,7 +17,7 @@ class Llf(ContextPolicy):
     Least laxity first (Cameo, NSDI 2021, section 4): the start deadline is t + L - C - C_path, with t the
     arrival of the message or, for a window, the time at which its frontier is complete. Work for a
     window that is not complete waits while anything else can run. `semantics=False` leaves windows out of
-    it. `cost_error_seconds` is the sigma of errors put on costs, to see how much they matter.
+    it. `cost_error_seconds` is the sigma of errors put on the costs of turns, to see how much they matter.
 
     >>> def view(name, time, cost):
     ...     context = PriorityContext("m", 0.0, time + 0.8 - cost, 0.0, time, 0.8)
@@ -54,7 +54,7 @@ class Llf(ContextPolicy):
         frontier = target.frontier if self.semantics else None
         if frontier is not None and frontier.time is not None:
             time, deferred, complete = frontier.time, not frontier.complete, frontier.complete
-        deadline = self.deadline(time, target, self._error(message, target))
+        deadline = self.deadline(time, target)
         return PriorityContext(
             message.id,
             progress,
@@ -66,13 +66,13 @@ class Llf(ContextPolicy):
             complete=complete,
         )
 
-    def deadline(self, time: float, target: Target, error: float) -> float:
-        return time + target.latency_seconds - target.reply.total_seconds - error
+    def deadline(self, time: float, target: Target) -> float:
+        return time + target.latency_seconds - target.reply.total_seconds
 
-    def _error(self, message: Message, target: Target) -> float:
+    def cost_error(self, stage: str, message: str) -> float:
         if not self.cost_error_seconds:
             return 0.0
-        return random.Random(f"{self.seed}|{target.stage}|{message.id}").gauss(0.0, self.cost_error_seconds)
+        return random.Random(f"{self.seed}|{stage}|{message}").gauss(0.0, self.cost_error_seconds)
 
     def reason(self, stage: StageView) -> str:
         return _reason("least laxity", stage)
@@ -88,8 +88,8 @@ class Edf(Llf):
     10.5
     """
 
-    def deadline(self, time: float, target: Target, error: float) -> float:
-        return time + target.latency_seconds - target.reply.path_seconds - error
+    def deadline(self, time: float, target: Target) -> float:
+        return time + target.latency_seconds - target.reply.path_seconds
 
     def reason(self, stage: StageView) -> str:
         return _reason("earliest deadline", stage)
@@ -103,8 +103,8 @@ class Sjf(Llf):
     def by_deadline(self) -> bool:
         return False
 
-    def deadline(self, time: float, target: Target, error: float) -> float:
-        return target.reply.cost_seconds + error
+    def deadline(self, time: float, target: Target) -> float:
+        return target.reply.cost_seconds
 
     def reason(self, stage: StageView) -> str:
         cost = stage.context.pri_global if stage.context else 0.0

@@ -13,7 +13,7 @@ from penstock.workloads.tenants.arrivals import (
     messages_of,
 )
 from penstock.workloads.tenants.check import expected, wrong_values
-from penstock.workloads.tenants.events import SCHEMA, AdEvents
+from penstock.workloads.tenants.events import PAYLOAD_SCHEMA, SCHEMA, AdEvents
 from penstock.workloads.tenants.frames import (
     FRAMES,
     ipq1_frame,
@@ -21,6 +21,7 @@ from penstock.workloads.tenants.frames import (
     ipq3_frame,
     ipq4_frame,
     ipq4_grouped_frame,
+    parsed,
 )
 from penstock.workloads.tenants.groups import GROUPS, Group, Job, bulk_jobs, urgent_jobs
 from penstock.workloads.tenants.queries import QUERIES, ipq1, ipq2, ipq3, ipq4
@@ -29,6 +30,7 @@ __all__ = [
     "ARRIVALS",
     "FRAMES",
     "GROUPS",
+    "PAYLOAD_SCHEMA",
     "QUERIES",
     "SCHEMA",
     "TICK_SECONDS",
@@ -50,6 +52,7 @@ __all__ = [
     "ipq4_frame",
     "ipq4_grouped_frame",
     "messages_of",
+    "parsed",
     "urgent_jobs",
     "wrong_values",
 ]

@@ -15,8 +15,14 @@ from penstock.workloads.tenants.events import ADS_PER_CAMPAIGN, CLICK, VIEW
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
+EVENT = "from_json(payload, 'ad int, kind int, revenue double') as event"
 CAMPAIGN = f"ad div {ADS_PER_CAMPAIGN} as campaign"
 LATE_SECONDS = 1.0
+
+
+def parsed(rows: DataFrame) -> DataFrame:
+    """Events that come as text, as columns."""
+    return rows.selectExpr("source", EVENT, "at").selectExpr("source", "event.*", "at")
 
 
 def ipq1_frame(rows: DataFrame, window: float, late: float = LATE_SECONDS, slides: int = 1) -> DataFrame:

@@ -39,6 +39,8 @@ class Job:
     seed: int = 0
     slides: int | None = None
     """How many slides make a window; None for the query's own."""
+    payload: bool = False
+    """Whether its events come as text that the query parses."""
 
     def __post_init__(self) -> None:
         least = self.sources / self.message_seconds if self.message_seconds > 0 else 0.0
@@ -97,11 +99,17 @@ def urgent_jobs(
 
 
 def bulk_jobs(
-    rows_per_second: float, count: int = 4, *, arrivals: ArrivalName = "constant", seed: int = 2
+    rows_per_second: float,
+    count: int = 4,
+    *,
+    arrivals: ArrivalName = "constant",
+    seed: int = 2,
+    sliding: bool = False,
 ) -> tuple[Job, ...]:
-    """Bulky ones that share a rate: the last 10 s, counted every second, and two hours to deliver that.
+    """Bulky ones that share a rate: counts of every 10 s, and two hours to deliver them.
 
-    Each row falls into ten windows: with one, two cores could not feed as many rows as they can count.
+    Their events come as text: of rows that need not be parsed two cores could not feed as many as they can
+    count. `sliding` meets that in another way: the last 10 s, counted every second, of rows that are parsed.
     """
     return tuple(
         Job(
@@ -114,7 +122,8 @@ def bulk_jobs(
             rows_per_second=rows_per_second / count,
             arrivals=arrivals,
             seed=seed * 1000 + number,
-            slides=10,
+            slides=10 if sliding else None,
+            payload=not sliding,
         )
         for number in range(1, count + 1)
     )

@@ -29,6 +29,11 @@ class _Shape:
     frame: frames.Frame
     slides: int = 1
     """Slides in a window; 1 where windows do not overlap."""
+    payload: bool = False
+    """Whether events come as text, to be parsed first."""
+
+    def events(self, rows: DataFrame) -> DataFrame:
+        return frames.parsed(rows) if self.payload else rows
 
 
 _REVENUE = _Shape(
@@ -57,14 +62,15 @@ def ipq1(
     fused: bool = False,
     late: Duration = "0s",
     slides: int | None = None,
+    payload: bool = False,
 ) -> Pipeline:
     """Revenue of views: by campaign, then in all, in tumbling windows.
 
     `tenant` names the pipeline; a name alone serves too. `late` says how far rows may lie behind the
-    frontier of their window, `slides` how many windows each falls into.
+    frontier of their window, `slides` how many windows each falls into, and `payload` that they come as text.
     """
     return _declare(
-        _with(_REVENUE, slides), source, sink, window=window, tenant=tenant, fused=fused, late=late
+        _with(_REVENUE, slides, payload), source, sink, window=window, tenant=tenant, fused=fused, late=late
     )
 
 
@@ -77,10 +83,11 @@ def ipq2(
     fused: bool = False,
     late: Duration = "0s",
     slides: int | None = None,
+    payload: bool = False,
 ) -> Pipeline:
     """As IPQ1, in windows that overlap: each row falls into two, or as many as `slides` says."""
     return _declare(
-        _with(_SLIDING, slides), source, sink, window=window, tenant=tenant, fused=fused, late=late
+        _with(_SLIDING, slides, payload), source, sink, window=window, tenant=tenant, fused=fused, late=late
     )
 
 
@@ -93,10 +100,11 @@ def ipq3(
     fused: bool = False,
     late: Duration = "0s",
     slides: int | None = None,
+    payload: bool = False,
 ) -> Pipeline:
     """Events by campaign and kind; then all of them (`value`), and the `campaigns` with any view."""
     return _declare(
-        _with(_COUNTS, slides), source, sink, window=window, tenant=tenant, fused=fused, late=late
+        _with(_COUNTS, slides, payload), source, sink, window=window, tenant=tenant, fused=fused, late=late
     )
 
 
@@ -109,15 +117,16 @@ def ipq4(
     fused: bool = False,
     late: Duration = "0s",
     slides: int | None = None,
+    payload: bool = False,
 ) -> Pipeline:
     """Views joined with clicks on the same ad in the same window; then the revenue of all pairs."""
     return _declare(
-        _with(_JOINED, slides), source, sink, window=window, tenant=tenant, fused=fused, late=late
+        _with(_JOINED, slides, payload), source, sink, window=window, tenant=tenant, fused=fused, late=late
     )
 
 
-def _with(shape: _Shape, slides: int | None) -> _Shape:
-    return shape if slides is None else replace(shape, slides=slides)
+def _with(shape: _Shape, slides: int | None, payload: bool) -> _Shape:
+    return replace(shape, slides=slides or shape.slides, payload=payload)
 
 
 Query = Callable[..., Pipeline]
@@ -150,7 +159,7 @@ def pipeline_of(tenant: Tenant | str) -> Pipeline:
 
 
 def _two_stages(shape: _Shape, events: Stream, size: float, late: Duration) -> Stream:
-    keyed = events.operator("keyed", _with_campaign)
+    keyed = events.operator("keyed", lambda rows: _with_campaign(shape.events(rows)))
     by_key = keyed.window(
         "by_key",
         on="at",
@@ -168,7 +177,7 @@ def _one_stage(shape: _Shape, events: Stream, size: float, late: Duration) -> St
     seconds = parse_not_negative(late, "lateness", "a window cannot close before its end")
 
     def whole(rows: DataFrame) -> DataFrame:
-        return shape.frame(rows, size, seconds, shape.slides)
+        return shape.frame(shape.events(rows), size, seconds, shape.slides)
 
     return events.operator("query", whole, stateful=True, watermark="at")
 
