@@ -80,6 +80,17 @@ def test_fewer_come_when_they_would_have_done_for_a_while() -> None:
     assert {type(own.wish.change) for own in judged.own} == {RemoveReplica}
 
 
+def test_fewer_come_though_nobody_looks_to_the_microsecond() -> None:
+    memory: Memory = {}
+    removed = []
+    for number, jitter in enumerate((0.0, 0.021, 0.013, 0.044, 0.002, 0.038, 0.009, 0.027, 0.016, 0.03, 0.05)):
+        judged = POLICY.judge([], look((6, 6), (40.0, 80.0), 7.5 * number + jitter), memory)
+        memory = judged.memory
+        removed.append(bool(judged.own))
+    # A whole minute of calm, and from then on at every look.
+    assert removed == [False] * 8 + [True] * 3
+
+
 def test_growth_is_planned_for_ahead() -> None:
     policy = replace(POLICY, ahead_seconds=60.0, nodes_ahead_seconds=600.0)
     first = policy.judge([], look((4, 4), (50.0, 100.0), 0.0), {})
