@@ -11,7 +11,8 @@ import psutil
 import pytest
 
 from penstock.cli.main import main
-from penstock.spark.cluster.daemon import ClusterError, Daemon, Records
+from penstock.spark.cluster.daemon import ClusterError, Daemon, Records, launch
+from penstock.spark.feeders import wait_for
 
 
 @pytest.fixture
@@ -70,6 +71,11 @@ def test_the_name_of_a_worker_that_has_died_can_be_taken_again(
 def test_a_record_that_is_not_complete_is_passed_over(tmp_path: Path) -> None:
     (tmp_path / "worker-1.json").write_text('{"name": "worker-1", ')
     assert Records(tmp_path).all() == []
+
+
+def test_a_process_that_has_ended_is_waited_for_at_once(tmp_path: Path) -> None:
+    pid = launch("no.such.Class", [], {"SPARK_DAEMON_MEMORY": "64m"}, tmp_path / "log")
+    assert wait_for(lambda: not psutil.pid_exists(pid), 60.0)
 
 
 def test_where_no_cluster_runs_the_commands_say_so(
