@@ -8,6 +8,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from pyspark.sql import SparkSession
 from tests.spark.conftest import EngineFactory, SpoolFactory, eventually
 from tests.spark.streams import Kept, from_spool, readings, table
 
@@ -20,16 +21,18 @@ from penstock.plan.elastic import (
     Decision,
     Elasticity,
     ElasticState,
+    HideNode,
     ManagedPipeline,
     ManagedStage,
     Observation,
     Periods,
     Record,
     Region,
+    ShowNode,
 )
-from penstock.spark.cluster.executors import ReplicaUse
+from penstock.spark.cluster.executors import ExecutorWatch, ReplicaUse
 from penstock.spark.cluster.nodes import Node
-from penstock.spark.elastic import ElasticSettings, check_elastic
+from penstock.spark.elastic import ElasticSettings, check_elastic, node_changes
 from penstock.spark.kept_lines import KeptLines
 from penstock.spark.open_queues import folders_outside
 from penstock.spark.stage_base import own_pool
@@ -176,6 +179,29 @@ def test_what_is_done_between_turns_counts_for_no_stage() -> None:
     with own_pool(SimpleNamespace(java_context=context)):  # type: ignore[arg-type]
         assert context.pool is None
     assert context.pool == "p.earlier"
+
+
+def test_tasks_before_a_shuffle_are_no_replicas_own(spark: SparkSession) -> None:
+    watch = ExecutorWatch(spark)
+    spark.sparkContext.setLocalProperty("spark.scheduler.pool", "p.dealt")
+    try:
+        spark.range(100, numPartitions=1).repartition(2).write.format("noop").mode("overwrite").save()
+        eventually(lambda: {each.replica for each in watch.use() if each.stage == "p.dealt"} == {-1, 0, 1})
+    finally:
+        spark.sparkContext.setLocalProperty("spark.scheduler.pool", None)
+        watch.close()
+
+
+def test_nodes_that_go_out_of_view_and_come_back_are_told_of() -> None:
+    decisions = [
+        Decision(1.0, 1, "infrastructure", "all", "granted", HideNode("edge-1"), "until it is given up"),
+        Decision(2.0, 1, "infrastructure", "all", "cancelled", ShowNode("edge-1"), "refused by p"),
+        Decision(3.0, 1, "infrastructure", "all", "refused", AddNode("edge-2", "edge", 1), "no more"),
+    ]
+    assert node_changes(decisions) == [
+        ("edge-1", "edge-1 out of view", "until it is given up"),
+        ("edge-1", "edge-1 back in view", "refused by p"),
+    ]
 
 
 class OnACluster:
