@@ -123,9 +123,6 @@ def test_a_worker_whose_driver_died_while_it_drained_is_sent_away_by_the_next() 
             names = (("a", True), ("b", False))
             return [Draining(name, "worker", 1, 0.0, leaving=leaving) for name, leaving in names]
 
-        def worker(self, name: str) -> None:
-            assert name == "a"
-
         def remove(self, name: str) -> bool:
             self.removed.append(name)
             return True

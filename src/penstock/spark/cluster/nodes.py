@@ -132,7 +132,7 @@ class StandaloneNodes:
         # Whoever sent them away may have died meanwhile.
         for worker in cluster.workers():
             if worker.leaving and worker.process is not None:
-                self.release(worker.name)
+                self._let_go(worker.name)
 
     def nodes(self) -> tuple[Node, ...]:
         executors = _by_node(self._pool.watch.executors())
@@ -164,6 +164,9 @@ class StandaloneNodes:
 
     def release(self, name: str) -> None:
         self._cluster.worker(name)
+        self._let_go(name)
+
+    def _let_go(self, name: str) -> None:
         if self._view.leave(name):
             threading.Thread(target=self._send_away, args=(name,), name=f"penstock-{name}").start()
 
