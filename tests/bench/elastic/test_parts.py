@@ -148,7 +148,7 @@ def test_a_pause_is_told_to_the_first_results_after_it() -> None:
     # The first loads the state, the second its plan; the third is as usual.
     turns[11]["finished_at"] += 1.0
     turns[12]["finished_at"] += 0.5
-    change = {"way": "restarted", "stage": "s", "at": 10.5, "pause_seconds": 0.2}
+    change = {"way": "restarted", "stage": "s", "at": 11.05, "pause_seconds": 0.2}
     assert pauses_of([change], turns) == [Pause(0.2, pytest.approx(1.7))]
     assert pauses_of([change], []) == [Pause(0.2, 0.2)]
     assert pauses_of([{"way": "next turn"}], turns) == []

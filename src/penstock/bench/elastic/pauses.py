@@ -39,8 +39,10 @@ def pauses_of(changes: Sequence[Told], turns: Sequence[Told]) -> list[Pause]:
 def _pause(change: Told, turns: Sequence[Told]) -> Pause:
     stopped = float(change["pause_seconds"])
     mine = [each for each in turns if each["stage"] == change["stage"]]
-    before = [_seconds(each) for each in mine if each["finished_at"] <= change["at"] - stopped]
-    after = [_seconds(each) for each in mine if each["granted_at"] >= change["at"]]
+    # The first turn after it may begin before the change is written down; in the pause itself none does.
+    began = change["at"] - stopped
+    before = [_seconds(each) for each in mine if each["granted_at"] < began]
+    after = [_seconds(each) for each in mine if each["granted_at"] >= began]
     usual = [*before[-USUAL_TURNS:], *after[TURNS_AFTER : TURNS_AFTER + USUAL_TURNS]]
     if not usual:
         return Pause(stopped, stopped)
