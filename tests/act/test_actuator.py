@@ -18,6 +18,7 @@ from penstock.plan.elastic import (
     Consolidate,
     Elasticity,
     ElasticState,
+    Failure,
     HideNode,
     Ledger,
     ManagedPipeline,
@@ -134,7 +135,26 @@ def test_what_fails_is_told_and_the_rest_is_done() -> None:
     cluster = SmallCluster({"a": Worker("a", "edge", 1)})
     changes = (ReleaseNode("none"), Consolidate("a", "p", (Move("p.s", 0, "b"),)), ReleaseNode("a"))
     failed = Actuator(cluster, cluster).apply([Action(4, change) for change in changes], ElasticState())
-    assert failed == ["reconfiguration 4, none decommissioned: there is no none"]
+    assert failed == [Failure(4, "none decommissioned: there is no none")]
+    assert cluster.calls == ["release a"]
+
+
+def test_what_fails_in_a_way_nobody_thought_of_keeps_nothing_else_from_being_done() -> None:
+    class Full(SmallCluster):
+        def start(self, cores: int, region: str, name: str = "") -> str:
+            raise OSError("too many open files")
+
+        def set_slots(self, slots: Mapping[str, int], reason: str = "") -> None:
+            raise RuntimeError("the bridge is gone")
+
+    cluster = Full({"a": Worker("a", "edge", 1)})
+    changes = (AddNode("b", "edge", 1), AddReplica("p.s", "a"), ReleaseNode("a"))
+    state = ElasticState(ledger=Ledger({"p.s": ("a", "a")}))
+    failed = Actuator(cluster, cluster).apply([Action(5, change) for change in changes], state)
+    assert failed == [
+        Failure(5, "node b of 1 slot in edge: too many open files"),
+        Failure(5, "2 slots for p.s: the bridge is gone"),
+    ]
     assert cluster.calls == ["release a"]
 
 
@@ -150,6 +170,23 @@ def test_use_since_the_last_look_becomes_shares() -> None:
     assert then.stages["p.s"].rows_per_second == 9.0
     assert then.stages["p.small"].shares == (0.2,)
     assert [(node.name, node.busy_share) for node in then.nodes] == [("a", 0.35), ("b", 0.3)]
+
+
+def test_tasks_before_a_shuffle_are_all_replicas_alike() -> None:
+    meter, stages = UseMeter(), {"p.s": StageSeen((0.0, 0.0))}
+    meter.look(0.0, (), [], stages)
+    uses = [Used("p.s", -1, "a", 2.0, 2.0), Used("p.s", 0, "a", 3.0, 3.0), Used("p.s", 1, "b", 3.0, 3.0)]
+    seen = meter.look(10.0, (Worker("a", "edge", 1),), uses, stages)
+    assert seen.stages["p.s"].shares == (0.4, 0.4)
+    assert seen.nodes[0].busy_share == 0.5
+
+
+def test_a_look_that_comes_a_little_late_does_not_double_the_window() -> None:
+    meter, stages = UseMeter(7.5), {"p.s": StageSeen((0.0,))}
+    for now, used in ((0.0, 0.0), (7.65, 0.0)):
+        meter.look(now, (), [Used("p.s", 0, "a", used, used)], stages)
+    then = meter.look(15.0, (), [Used("p.s", 0, "a", 7.35, 7.35)], stages)
+    assert then.stages["p.s"].shares == (1.0,)
 
 
 def test_time_in_tasks_counts_where_it_is_asked_for() -> None:
@@ -192,6 +229,35 @@ def test_the_loop_looks_when_a_manager_is_due_and_keeps_what_can_be_replayed() -
     assert [actuator.name_of(node) for node in cluster.nodes()] == ["edge-1", "edge-2"]
     assert dict(loop.state.ledger.places) == {"p.s": ("edge-1",)}
     assert replay(elasticity, kept) == tuple(each for record in kept for each in record.decisions)
+
+
+def test_what_could_not_be_done_is_in_the_log_and_is_replayed() -> None:
+    class Refusing(SmallCluster):
+        def start(self, cores: int, region: str, name: str = "") -> str:
+            raise PenstockError("there is no room for it")
+
+    cluster, kept = Refusing(), list[Record]()
+    elasticity = Elasticity((ManagedPipeline("p", (ManagedStage("p.s"),)),), (Region("edge"),))
+    loop = ElasticLoop(elasticity, lambda now: Observation(now, ()), Actuator(cluster, cluster), kept.append)
+    for now in (0.0, 30.0):
+        loop.look(now)
+    told = [each for each in kept[1].decisions if each.kind == "seen"]
+    assert told[0].reason == "not done: node edge-1 of 1 slot in edge: there is no room for it"
+    asked = next(each for each in kept[0].decisions if str(each.change) == "node edge-1 of 1 slot in edge")
+    assert told[0].reconfiguration == asked.reconfiguration
+    again = [Record.from_json(each.to_json()) for each in kept]
+    assert replay(elasticity, again) == tuple(each for record in kept for each in record.decisions)
+
+
+def test_the_next_look_is_when_a_manager_is_due_and_a_second_later_at_most() -> None:
+    cluster = SmallCluster()
+    elasticity = Elasticity((), (Region("edge", reserve_slots=0),), Periods().scaled(0.05))
+    loop = ElasticLoop(elasticity, lambda now: Observation(now, ()), Actuator(cluster, cluster))
+    assert loop.next_look(10.0) == 11.0
+    loop.look(10.0)
+    assert loop.next_look(10.2) == 11.2
+    assert loop.next_look(11.2) == 11.5
+    assert loop.next_look(11.6) == pytest.approx(11.65)
 
 
 def test_a_stage_is_seen_by_its_figures_and_its_costs() -> None:

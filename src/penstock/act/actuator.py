@@ -7,13 +7,13 @@ from collections.abc import Iterable, Mapping
 from typing import Protocol
 
 from penstock.act.cluster import ClusterNode, Nodes
-from penstock.errors import PenstockError
 from penstock.plan.elastic import (
     Action,
     AddNode,
     AddReplica,
     Consolidate,
     ElasticState,
+    Failure,
     HideNode,
     ReleaseNode,
     RemoveReplica,
@@ -41,7 +41,7 @@ class Actuator:
         self._awaited: dict[str, AddNode] = {}
         self._met: set[str] = set()
 
-    def apply(self, actions: Iterable[Action], state: ElasticState) -> list[str]:
+    def apply(self, actions: Iterable[Action], state: ElasticState) -> list[Failure]:
         """Nodes come, then slots change, then nodes go. What failed is told, and seen at the next look."""
         replicas, first, last = dict[str, int](), list[Action](), list[Action]()
         for action in actions:
@@ -54,20 +54,20 @@ class Actuator:
             slots = {stage: state.ledger.replicas(stage)}
             try:
                 self._stages.set_slots(slots, f"reconfiguration {number}")
-            except PenstockError as error:
-                failures.append(f"reconfiguration {number}, {slots[stage]} slots for {stage}: {error}")
+            except Exception as error:
+                failures.append(Failure(number, f"{slots[stage]} slots for {stage}: {error}"))
         failures += [why for action in last if (why := self._tried(action))]
         for failure in failures:
-            log.warning("not done: %s", failure)
+            log.warning("not done: reconfiguration %d, %s", failure.reconfiguration, failure.reason)
         return failures
 
-    def _tried(self, action: Action) -> str:
-        """Why it could not be done; "" if it was."""
+    def _tried(self, action: Action) -> Failure | None:
+        """Why it could not be done; None if it was. Whatever it was, the other actions are done."""
         try:
             self._do(action)
-        except PenstockError as error:
-            return f"reconfiguration {action.reconfiguration}, {action.change}: {error}"
-        return ""
+        except Exception as error:
+            return Failure(action.reconfiguration, f"{action.change}: {error}")
+        return None
 
     def name_of(self, node: ClusterNode) -> str:
         """The managers' name of a node of the cluster."""

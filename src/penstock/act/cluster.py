@@ -26,6 +26,10 @@ class ClusterNode(Protocol):
         ...
 
 
+NO_REPLICA = -1
+"""Of tasks that hand rows to others, before a shuffle: they are all replicas' alike."""
+
+
 class ReplicaUse(Protocol):
     """What task `replica` of a stage's turns has used on one node, since the start."""
 

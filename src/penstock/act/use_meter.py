@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from penstock.act.cluster import ClusterNode, ReplicaUse
-from penstock.plan.elastic import NodeSeen, Observation, StageSeen
+from penstock.act.cluster import NO_REPLICA, ClusterNode, ReplicaUse
+from penstock.plan.elastic import NEARLY, NodeSeen, Observation, StageSeen
 
 Use = dict[tuple[str, int, str], float]
 """Seconds by stage, replica and node."""
@@ -35,8 +35,8 @@ class UseMeter:
         """`stages` has what else is known of each. Its shares stand where no task of it was counted: small
         turns run in the driver, on no node."""
         self._looks.append((now, self._summed(uses)))
-        # The last look that is a whole window ago stays.
-        while len(self._looks) > 1 and self._looks[1][0] <= now - self.window_seconds + 1e-6:
+        # The last look that is a whole window ago stays, or nearly so: nobody looks to the microsecond.
+        while len(self._looks) > 1 and self._looks[1][0] <= now - (1.0 - NEARLY) * self.window_seconds:
             self._looks.popleft()
         (began, before), (_, used) = self._looks[0], self._looks[-1]
         spent = {key: _since(before.get(key, 0.0), seconds) for key, seconds in used.items()}
@@ -57,8 +57,8 @@ class UseMeter:
         return summed
 
 
-SEEN = ("up", "hidden")
-"""One that starts or leaves takes no tasks."""
+SEEN = ("up", "hidden", "leaving")
+"""One that starts takes no tasks yet."""
 
 
 def _since(before: float, now: float) -> float:
@@ -69,14 +69,16 @@ def _since(before: float, now: float) -> float:
 def _node(node: ClusterNode, name: str, spent: Use, seconds: float) -> NodeSeen:
     busy = sum(used for (_, _, where), used in spent.items() if where == node.name)
     share = busy / (seconds * node.cores) if seconds > 0.0 and node.cores else 0.0
-    return NodeSeen(name, node.region, node.cores, min(share, 1.0))
+    return NodeSeen(name, node.region, node.cores, min(share, 1.0), node.state == "leaving")
 
 
 def _shares(name: str, stage: StageSeen, spent: Use, seconds: float) -> tuple[float, ...]:
     busy = [0.0] * len(stage.shares)
     for (of, replica, _), used in spent.items():
-        if of == name and replica < len(busy):
+        if of == name and 0 <= replica < len(busy):
             busy[replica] += used
+        elif of == name and replica == NO_REPLICA:
+            busy = [each + used / len(busy) for each in busy]
     if not any(busy) or seconds <= 0.0:
         return stage.shares
     return tuple(min(used / seconds, 1.0) for used in busy)

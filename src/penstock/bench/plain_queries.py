@@ -166,8 +166,10 @@ class PlainQueries:
         schemas: Mapping[str, StructType],
         folder: Path,
         trigger: str | None = None,
+        parallel: bool = False,
     ):
-        self._trigger = trigger
+        """`parallel` lets a stage without state have as many tasks as are declared for it."""
+        self._trigger, self._parallel = trigger, parallel
         self.folders = {name: Folder(folder / "queues" / name) for name in graph.queues}
         for each in self.folders.values():
             each.path.mkdir(parents=True)
@@ -176,7 +178,7 @@ class PlainQueries:
         self.stages = [self._stage(stage, folder / "stages" / stage.name) for stage in graph.stages]
 
     def _stage(self, stage: Stage, folder: Path) -> PlainStage:
-        frame = build(stage, {queue: self._read(queue) for queue in stage.inputs})
+        frame = build(stage, {queue: self._read(queue, stage.parallelism) for queue in stage.inputs})
         if stage.output is None:
             return PlainStage(stage, frame, folder, None, self._trigger)
         from pyspark.sql.types import StructType
@@ -187,10 +189,11 @@ class PlainQueries:
         )
         return PlainStage(stage, frame, folder, self.folders[stage.output], self._trigger)
 
-    def _read(self, queue: str) -> DataFrame:
-        # In one task, as the turns of Penstock; never forgetting a file for its age.
+    def _read(self, queue: str, tasks: int) -> DataFrame:
+        # In as many tasks as the turns of Penstock; never forgetting a file for its age.
         reader = self._session.readStream.schema(self._schemas[queue]).option("maxFileAge", "365d")
-        return reader.parquet(str(self.folders[queue].path)).coalesce(1)
+        rows = reader.parquet(str(self.folders[queue].path)).coalesce(1)
+        return rows.repartition(tasks) if self._parallel and tasks > 1 else rows
 
     def start(self) -> None:
         for each in self.stages:

@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import inf
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from penstock.act import Actuator, ElasticLoop, Nodes, RecentFigures, UseMeter, stage_seen
+from penstock.act.loop import LOOK_SECONDS
 from penstock.errors import PenstockError
 from penstock.plan.elastic import (
     AddNode,
@@ -23,18 +24,21 @@ from penstock.plan.elastic import (
     Region,
     ReleaseNode,
     ShowNode,
+    going_on,
 )
 from penstock.plan.slot_changes import SlotChange
 from penstock.spark.cluster.nodes import AllocatedNodes, StandaloneNodes
-from penstock.spark.cluster.pool import ClusterPool
+from penstock.spark.cluster.pool import ClusterPool, is_local
 from penstock.spark.cluster.standalone import StandaloneCluster
 from penstock.spark.kept_lines import KeptLines
 from penstock.spark.native import NativeStage
 from penstock.spark.running import RunningPipeline
 from penstock.spark.surroundings import Surroundings
 
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
 log = logging.getLogger("penstock")
-LOOK_SECONDS = 1.0
 RATE_PERIODS = 2.0
 """Of the operator managers, over which rates are taken: rows come from the stage before in lumps."""
 Pipelines = Callable[[], Sequence[RunningPipeline]]
@@ -74,16 +78,62 @@ class ElasticSettings:
         return AllocatedNodes(pool, region.smallest.slots, region.name)
 
 
-def check_elastic(settings: ElasticSettings | None) -> None:
-    """Refuses settings that need a cluster where there is none."""
-    if settings is not None and settings.nodes is None:
+def check_elastic(
+    settings: ElasticSettings | None, session: SparkSession, region: str | None, slots: object
+) -> None:
+    """Refuses settings that need a cluster where there is none, or nodes that the session could not use.
+
+    `slots` is whoever else changes slots of stages, if anybody does.
+    """
+    if settings is None:
+        return
+    if slots:
+        raise PenstockError(
+            "slots of stages must be changed by one side, got both elastic and slot_control: "
+            "they would undo each other's changes. Leave one out"
+        )
+    if settings.nodes is not None:
+        return
+    if is_local(session):
         raise PenstockError(
             "elastic replicas and nodes must be of a cluster, got none: name its master, or leave them out"
+        )
+    regions = [each.name for each in settings.managers.regions]
+    if region is not None and regions != [region]:
+        raise PenstockError(
+            f"managers must have the engine's region {region!r} and no other, got {', '.join(regions)}: "
+            "nodes elsewhere would be started and never used. Give each region an engine of its own"
+        )
+    if settings.cluster is None:
+        cores = session.sparkContext.getConf().get("spark.executor.cores")
+        _check_allocated(settings, int(cores) if cores else None)
+    elif len(regions) > 1:
+        log.warning(
+            "the managers have regions %s, and the session runs any stage on any of their workers: "
+            "regions are counted in the ledger only",
+            ", ".join(regions),
+        )
+
+
+def _check_allocated(settings: ElasticSettings, executor_cores: int | None) -> None:
+    """Executors are all alike: what is no such executor would be asked for, and never be seen to come."""
+    regions = [region.name for region in settings.managers.regions]
+    if len(regions) > 1:
+        raise PenstockError(
+            f"executors that the cluster manager allocates must be of 1 region, got "
+            f"{', '.join(regions)}: give each region an engine of its own"
+        )
+    slots = settings.managers.regions[0].smallest.slots
+    if executor_cores is not None and slots != executor_cores:
+        raise PenstockError(
+            f"nodes of region {regions[0]!r} must have as many slots as executors have cores, "
+            f"{executor_cores} (spark.executor.cores), got {slots}: no node that is awaited "
+            "would ever come"
         )
 
 
 class Elastic:
-    """Lets the managers look every second, acts on what they decide, and keeps it."""
+    """Lets the managers look when they are due, acts on what they decide, and keeps it."""
 
     def __init__(
         self,
@@ -106,8 +156,10 @@ class Elastic:
             self._observe,
             self._actuator,
             self._keep,
+            going_on(self._journal.read(), settings.managers.periods.retry_seconds),
         )
-        self._managed: dict[str, ManagedPipeline] = {each.name: each for each in settings.managers.pipelines}
+        self._named = {each.name: each for each in settings.managers.pipelines}
+        self._managed: dict[str, ManagedPipeline] = dict(self._named)
         self._begun = self._closed = False
 
     def _keep(self, record: Record) -> None:
@@ -125,10 +177,22 @@ class Elastic:
             # Before there is a pipeline all nodes are without use: they are there for the one that comes.
             if self._manage_what_runs():
                 self.loop.look(dispatcher.clock())
+            again = self.loop.next_look(dispatcher.clock())
         except Exception as error:
             log.warning("the managers of replicas and nodes failed and look again: %s", error)
-        finally:
-            dispatcher.at(dispatcher.clock() + LOOK_SECONDS, self.follow)
+            again = dispatcher.clock() + LOOK_SECONDS
+        dispatcher.at(again, self.follow)
+
+    def check(self, running: RunningPipeline) -> None:
+        """Refuses a pipeline that `managers` name with other stages than it has."""
+        if (named := self._named.get(running.name)) is None:
+            return
+        wanted, there = [each.name for each in named.stages], [each.name for each in running.graph.stages]
+        if set(wanted) != set(there):
+            raise PenstockError(
+                f"managers must name the stages that pipeline {running.name!r} has, {', '.join(there)}, got "
+                f"{', '.join(wanted)}: slots would be changed of stages that are not there"
+            )
 
     def close(self) -> None:
         self._closed = True
@@ -137,8 +201,8 @@ class Elastic:
         """Whether there is, or was, anything to manage."""
         running = [each for each in self._pipelines() if each.stages]
         for each in running:
-            if each.name not in self._managed:
-                self._managed[each.name] = managed(each)
+            if each.name not in self._named:
+                self._managed[each.name] = _as_it_runs(self._managed.get(each.name), managed(each))
         now = tuple(self._managed[each.name] for each in running)
         if now != self.loop.elasticity.pipelines:
             self.loop.elasticity = replace(self.loop.elasticity, pipelines=now)
@@ -176,8 +240,15 @@ def node_changes(decisions: Iterable[Decision]) -> list[tuple[str, str, str]]:
     return [
         (each.change.node, str(each.change), each.reason)
         for each in decisions
-        if each.kind == "granted" and isinstance(each.change, kinds)
+        if each.kind in ("granted", "cancelled") and isinstance(each.change, kinds)
     ]
+
+
+def _as_it_runs(known: ManagedPipeline | None, now: ManagedPipeline) -> ManagedPipeline:
+    """With the target of now; as it was first seen, if it still has the same stages."""
+    if known is None or [each.name for each in known.stages] != [each.name for each in now.stages]:
+        return now
+    return replace(known, target_seconds=now.target_seconds)
 
 
 def managed(running: RunningPipeline) -> ManagedPipeline:

@@ -43,7 +43,7 @@ from penstock.spark.rescaling import ASKED_FOR, Rescaler
 from penstock.spark.running import RunningPipeline
 from penstock.spark.session import build_session, prepare_session, session_warnings
 from penstock.spark.slot_control import SlotControl, check_control
-from penstock.spark.surroundings import Surroundings
+from penstock.spark.surroundings import Surroundings, anywhere
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -127,7 +127,7 @@ class Engine(EngineReports):
         prepare_session(self.spark)
         if is_local(self.spark):
             check_control(slot_control, slots or self.spark.sparkContext.defaultParallelism)
-            check_elastic(elastic)
+        check_elastic(elastic, self.spark, region, slot_control)
         self._owner = OwnerLock(self.state)
         self.pool, first = first_slots(self.spark, self.state, self._owner, slots)
         """The slots of the cluster, where there is one."""
@@ -150,6 +150,7 @@ class Engine(EngineReports):
             state_store=state_store or ("rocksdb" if slot_control or elastic else None),
             measuring=slot_measuring or SlotMeasuring(),
             on_cluster=self.pool is not None,
+            reach=anywhere if self.pool is None else self.pool.check,
             changes=ChangeLog(self.state, clock),
         )
         self.planner = (
@@ -185,6 +186,8 @@ class Engine(EngineReports):
         for warning in (*pipeline.check(FLOORS), *known_to_be_late(pipeline, self._around.profiles)):
             log.warning("%s", warning)
         running = RunningPipeline(pipeline, self._around)
+        if self.elastic is not None:
+            self.elastic.check(running)
         running.start(resume=resume)
         self._pipelines[pipeline.name] = running
         self._around.changes.tell("state", pipeline.name, "running", "submitted")

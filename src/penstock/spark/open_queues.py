@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from penstock.pipeline.sinks import JsonLines, Parquet, ToSpool
 from penstock.pipeline.sources import FromSpool, Replay
 from penstock.queues.errors import SpoolClosed
 from penstock.queues.spool import Spool
@@ -17,6 +18,26 @@ from penstock.spark.jvm import schema_from_ddl
 from penstock.spark.kafka.queue import TopicQueue
 from penstock.spark.surroundings import Surroundings
 from penstock.stages.stage import Queue, StageGraph
+
+
+def folders_outside(graph: StageGraph, state: Path) -> Iterator[tuple[Path, str]]:
+    """Where rows of a pipeline lie that is not the state directory, and what it is."""
+    for queue in graph.queues.values():
+        spec: Any = queue.source.spec if queue.source is not None else None
+        if isinstance(spec, FromSpool) and not _in(spec.spool.path, state):
+            yield spec.spool.path, f"the spool of source {queue.source.name!r}"  # type: ignore[union-attr]
+    for stage in graph.stages:
+        if stage.sink is None:
+            continue
+        end: Any = stage.sink.spec
+        if isinstance(end, ToSpool | Parquet | JsonLines):
+            path = end.spool.path if isinstance(end, ToSpool) else Path(end.path)
+            if not _in(path, state):
+                yield path, f"the folder of sink {stage.sink.name!r}"
+
+
+def _in(path: Path, state: Path) -> bool:
+    return path.absolute().is_relative_to(state.absolute())
 
 
 class OpenQueues:

@@ -26,7 +26,7 @@ from penstock.spark.ends import QueueEnd
 from penstock.spark.feeder_catalog import QueueFeeder
 from penstock.spark.kafka.stage import TopicStage
 from penstock.spark.native import NativeStage
-from penstock.spark.open_queues import OpenQueues
+from penstock.spark.open_queues import OpenQueues, folders_outside
 from penstock.spark.refusals import AnotherVersion, PipelineFailed, read_json
 from penstock.spark.slot_meters import SlotMeters
 from penstock.spark.slots_in_force import SlotsInForce
@@ -112,6 +112,8 @@ class RunningPipeline:
 
     def _open(self) -> None:
         compiler = Compiler(self._queues.spools, {}, self._disk, {})
+        for folder, what in folders_outside(self.graph, self._around.folder):
+            self._around.reach(folder, what)
         self._queues.open(compiler)
         started_at = self._around.dispatcher.clock()
         slots = self._slots.read()

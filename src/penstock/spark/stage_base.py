@@ -275,8 +275,12 @@ def set_pool(place: Place) -> None:
 
 @contextlib.contextmanager
 def own_pool(place: Place) -> Iterator[None]:
-    """Gives this thread, which is not one of ours, its pool back at the end."""
+    """A thread without a pool, which gets its own back at the end.
+
+    An earlier turn may have left a stage's: what is done here would count as that stage's use.
+    """
     before = place.java_context.getLocalProperty(POOL)
+    place.java_context.setLocalProperty(POOL, None)
     try:
         yield
     finally:

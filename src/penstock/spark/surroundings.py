@@ -20,6 +20,10 @@ if TYPE_CHECKING:
 PipelineState = Literal["running", "paused", "failed", "stopped"]
 
 
+def anywhere(folder: Path, what: str) -> None:
+    """Where all is one process, any folder is reached."""
+
+
 @dataclass(frozen=True)
 class Surroundings:
     """What all pipelines of an engine share."""
@@ -34,4 +38,6 @@ class Surroundings:
     state_store: StateStore | None = None
     measuring: SlotMeasuring = SlotMeasuring()  # noqa: RUF009 -- frozen
     on_cluster: bool = False
+    reach: Callable[[Path, str], None] = anywhere
+    """Refuses a folder that executors do not reach; it is told what the folder is."""
     changes: ChangeLog = field(kw_only=True)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from penstock.bench.elastic.messages import Counted, Latencies
+from penstock.bench.elastic.pauses import Pause
 from penstock.bench.elastic.scale import Scale
 from penstock.bench.elastic.stand import Run
 
@@ -32,4 +33,5 @@ def made_run(
         for number in range(10)
     ]
     told = [{"at": at, "kind": "slots", "subject": "wordcount.count", "became": ""} for at in changes]
-    return Run(scenario, Scale(minute=5.0), counted, samples, told, pauses)
+    waits = [Pause(each / 2, each) for each in pauses]
+    return Run(scenario, Scale(minute=5.0), counted, samples, told, waits)

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+from typing import Any, cast
 
 import numpy as np
+import pika
 import pytest
 
-from penstock.bench.elastic.messages import Latencies, counted, due_times, occurrences
+from penstock.bench.elastic import messages as elastic_messages
+from penstock.bench.elastic.messages import Collector, Latencies, counted, due_times, occurrences
+from penstock.errors import PenstockError
 from penstock.workloads.wordcount import Ramp, Sentences
 
 SENTENCES = Sentences(seed=3, words=5, least=2, most=3)
@@ -48,6 +52,29 @@ def test_what_is_missing_is_lost_and_what_comes_again_is_doubled() -> None:
     assert (found.lost, found.doubled) == (2, 1)
     unsent = (1.0, json.dumps({"word": "never", "count": 1}))
     assert counted([*all_of_them, unsent], SENTENCES, PHASES, RAMP).doubled == 1
+
+
+def test_a_consumer_that_lost_its_connection_is_no_lost_message(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Gone:
+        """A broker that goes away at once."""
+
+        host, port = "127.0.0.1", 5672
+
+        def __getattr__(self, name: str) -> Any:
+            return lambda *arguments, **named: self
+
+        def start_consuming(self) -> None:
+            raise pika.exceptions.ConnectionClosedByBroker(320, "gone")
+
+    monkeypatch.setattr(pika, "BlockingConnection", lambda where: Gone())
+    monkeypatch.setattr(elastic_messages, "QUIET_SECONDS", 0.0)
+    collector = Collector(cast(Any, Gone()), "words")
+    with pytest.raises(PenstockError) as refused:
+        collector.wait_for(1, 30.0)
+    assert str(refused.value) == (
+        "the consumer of 'words' must stay connected, but was not: ConnectionClosedByBroker: (320) 'gone'. "
+        "What was lost cannot be told"
+    )
 
 
 def test_latency_by_minute_leaves_out_minutes_without_words() -> None:

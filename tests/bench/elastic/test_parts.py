@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
+import json
 import sys
+import threading
+from pathlib import Path
 from typing import Any, cast
 
 import pytest
 
 from penstock import sinks, sources
-from penstock.bench.elastic.driver_worker import place_of
+from penstock.bench.elastic import bench
+from penstock.bench.elastic.driver_worker import check_left, place_of
 from penstock.bench.elastic.efficiency import curve
-from penstock.bench.elastic.kills import recovery_seconds
+from penstock.bench.elastic.kills import Killer, recovery_seconds
+from penstock.bench.elastic.pauses import Pause, pauses_of
 from penstock.bench.elastic.pred_nodes import held_rate
-from penstock.bench.elastic.pred_worker import SERVICE_SECONDS, emulated_pred
+from penstock.bench.elastic.pred_worker import SERVICE_SECONDS, emulated_pred, instances_on
 from penstock.bench.elastic.scale import SCENARIOS, Scale
+from penstock.bench.elastic.stand import _beside
+from penstock.bench.result import BenchResult, BenchSettings
 from penstock.bench.riot.steps import Curve, Step
+from penstock.bench.stats import single
+from penstock.errors import PenstockError
 from penstock.pipeline.nodes import Operator
 from penstock.plan.elastic import FixedNodes
 from penstock.simulate import TurnCost
@@ -66,6 +75,83 @@ def test_nodes_bring_more_until_the_driver_is_full() -> None:
 
 def test_a_thread_without_a_turn_has_no_place() -> None:
     assert place_of(sys._getframe()) == ""
+
+
+def test_both_sides_of_pred_have_the_instances_of_the_paper_as_far_as_there_are_nodes() -> None:
+    paper = topology("pred").instances
+    assert instances_on(paper, 1) == {}
+    assert instances_on(paper, 2) == {name: min(count, 2) for name, count in paper.items()}
+    assert instances_on(paper, 8) == dict(paper)
+
+
+def test_models_plan_for_no_more_replicas_than_the_static_run_has() -> None:
+    model, paper = Scale().managers("model"), Scale().managers("nodes")
+    assert model is not None
+    assert paper is not None
+    most = [stage.most_replicas for stage in model.pipelines[0].stages]
+    assert most == list(Scale().replicas.values())
+    assert {stage.most_replicas for stage in paper.pipelines[0].stages} == {1_000}
+
+
+def test_a_part_that_fails_is_told_and_those_beside_it_are_kept(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def fails(folder: Path, result: BenchResult, settings: BenchSettings) -> None:
+        raise PenstockError("16 executors must register")
+
+    def works(folder: Path, result: BenchResult, settings: BenchSettings) -> None:
+        result.put("driver_turns_per_s", single(99.0))
+
+    monkeypatch.setattr(bench, "PARTS", {"kills": fails, "driver": works})
+    said: list[str] = []
+    settings = BenchSettings(False, tmp_path / "made" / "elastic.json", say=said.append)
+    result = bench.run(settings)
+    assert said == ["kills", "kills failed: 16 executors must register", "driver"]
+    assert result.missed == ["worker_kills", "kills_lost", "kills_doubled", "recovery_s"]
+    assert result.setup["failed"] == {"kills": "PenstockError: 16 executors must register"}
+    told = json.loads(settings.json.read_text())
+    assert told["figures"] == {"driver_turns_per_s": 99.0}
+
+
+def test_every_part_has_its_marks() -> None:
+    assert set(bench.MARKS) == set(bench.PARTS)
+
+
+def test_a_killer_stops_when_the_run_is_over(tmp_path: Path) -> None:
+    (tmp_path / "samples.jsonl").write_text('{"at": 1}\n')
+    over = threading.Event()
+    over.set()
+    killer = Killer(10)
+    killer(cast(Any, None), tmp_path, over)
+    assert killer.at == []
+
+
+def test_a_run_that_fails_ends_what_happens_beside_it(tmp_path: Path) -> None:
+    seen: list[bool] = []
+    with (
+        pytest.raises(PenstockError, match="the driver ended"),
+        _beside(lambda cluster, folder, over: seen.append(over.wait(60.0)), cast(Any, None), tmp_path),
+    ):
+        raise PenstockError("the driver ended")
+    assert seen == [True]
+
+
+def test_a_driver_without_rows_left_is_no_measurement() -> None:
+    check_left(1)
+    with pytest.raises(PenstockError, match="rows must be left at the end, got none"):
+        check_left(0)
+
+
+def test_a_pause_is_told_to_the_first_results_after_it() -> None:
+    turns = [{"stage": "s", "granted_at": float(t), "finished_at": t + 0.25} for t in range(20)]
+    turns += [{"stage": "other", "granted_at": 10.0, "finished_at": 19.0}]
+    # The first loads the state, the second its plan; the third is as usual.
+    turns[11]["finished_at"] += 1.0
+    turns[12]["finished_at"] += 0.5
+    change = {"way": "restarted", "stage": "s", "at": 11.05, "pause_seconds": 0.2}
+    assert pauses_of([change], turns) == [Pause(0.2, pytest.approx(1.7))]
+    assert pauses_of([change], []) == [Pause(0.2, 0.2)]
+    assert pauses_of([{"way": "next turn"}], turns) == []
 
 
 def test_where_no_rate_is_held_the_rival_has_the_least_that_was_tried() -> None:

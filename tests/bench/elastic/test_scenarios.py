@@ -23,6 +23,7 @@ def test_savings_and_ratios_are_against_the_static_run() -> None:
     assert figures["latency_ratio"] == pytest.approx(1.5)
     assert figures["latency_ratio_model"] == pytest.approx(1.1)
     assert figures["reconfiguration_pause_ms"] == pytest.approx(950.0)
+    assert figures["reconfiguration_stopped_ms"] == pytest.approx(475.0)
     assert "latency_ratio_operators" not in figures
     assert result.missed == []
 
@@ -48,4 +49,7 @@ def test_latency_is_also_told_without_the_two_minutes_after_each_reconfiguration
 def test_a_run_alone_is_told_without_ratios() -> None:
     result = BenchResult("elastic")
     tell(result, {"nodes": made_run("nodes", 6, 12, 1.0)})
-    assert set(result.figures) == {"lost", "doubled"}
+    assert set(result.figures) == {"lost", "doubled", "reconfiguration_pause_ms"}
+    # Nothing was divided, and that is said.
+    assert result.figures["reconfiguration_pause_ms"] == 0.0
+    assert result.setup["pauses"]["divisions"] == 0

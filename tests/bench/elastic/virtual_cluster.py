@@ -23,7 +23,7 @@ from penstock.spark.elastic import RATE_PERIODS
 from penstock.workloads.wordcount import OPERATORS
 
 STEP_SECONDS = 0.05
-LOOK_SECONDS = 1.0
+LATE_SECONDS = 0.1
 DRAIN_SECONDS = 120.0
 
 
@@ -39,6 +39,7 @@ class VirtualCluster:
         self.changes: list[float] = []
         self.history: list[tuple[float, int, int]] = []
         self._scale, self._costs, self._chance = scale, costs or Costs(), Random(seed)
+        self._late = Random(seed)
         self._names = (f"first-{number}" for number in count(1))
         self._nodes: dict[str, Node] = {}
         for _ in range(scale.first_nodes(scenario)):
@@ -117,7 +118,8 @@ class VirtualCluster:
         while self.now < seconds or (self._busy and self.now < seconds + DRAIN_SECONDS):
             if self._loop is not None and self.now >= look_at and self.now < seconds:
                 self._loop.look(self.now)
-                look_at = self.now + LOOK_SECONDS
+                # Late by up to a tenth of a second, as threads are.
+                look_at = self._loop.next_look(self.now) + self._late.uniform(0.0, LATE_SECONDS)
             self._pass()
         return self
 

@@ -207,10 +207,12 @@ def test_a_node_that_does_little_is_taken_from_view_consolidated_and_released() 
     assert told == [
         ("region", "proposed"),
         ("infrastructure", "asked"),
+        ("infrastructure", "granted"),
         ("application", "granted"),
         ("infrastructure", "granted"),
         ("region", "seen"),
     ]
+    assert managed.told("granted")[-3] == "infrastructure: until it is given up or comes back"
     assert managed.decisions[-1].reason == "n0 is gone after 30 s"
 
 
@@ -274,6 +276,18 @@ def test_a_node_that_does_not_leave_is_told_to_go_again() -> None:
     assert [change for _, change in stays] == [ReleaseNode("n1")]
     assert "region: n1 is still there after 150 s" in managed.told("seen")
     assert managed.state.nodes["n1"].phase == "leaving"
+
+
+def test_a_node_that_drains_is_gone_when_it_is_and_not_before() -> None:
+    managed = Managed()
+    assert managed.look()[1:] == [ReleaseNode("n1")]
+    managed.nodes["n1"] = replace(managed.nodes["n1"], leaving=True)
+    managed.look({"p.s": (0.5,)})
+    assert managed.state.nodes["n1"].phase == "leaving"
+    assert not any("n1" in told for told in managed.told("seen") if "gone" in told)
+    del managed.nodes["n1"]
+    managed.look({"p.s": (0.5,)})
+    assert "region: n1 is gone after 60 s" in managed.told("seen")
 
 
 def test_a_stage_that_runs_on_other_slots_for_long_is_taken_as_it_is() -> None:

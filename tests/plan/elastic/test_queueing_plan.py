@@ -80,6 +80,19 @@ def test_fewer_come_when_they_would_have_done_for_a_while() -> None:
     assert {type(own.wish.change) for own in judged.own} == {RemoveReplica}
 
 
+def test_fewer_come_though_nobody_looks_to_the_microsecond() -> None:
+    memory: Memory = {}
+    removed = []
+    for number, jitter in enumerate(
+        (0.0, 0.021, 0.013, 0.044, 0.002, 0.038, 0.009, 0.027, 0.016, 0.03, 0.05)
+    ):
+        judged = POLICY.judge([], look((6, 6), (40.0, 80.0), 7.5 * number + jitter), memory)
+        memory = judged.memory
+        removed.append(bool(judged.own))
+    # A whole minute of calm, and from then on at every look.
+    assert removed == [False] * 8 + [True] * 3
+
+
 def test_growth_is_planned_for_ahead() -> None:
     policy = replace(POLICY, ahead_seconds=60.0, nodes_ahead_seconds=600.0)
     first = policy.judge([], look((4, 4), (50.0, 100.0), 0.0), {})
@@ -140,6 +153,16 @@ def test_a_target_out_of_reach_keeps_no_replicas_that_are_too_many() -> None:
         memory = judged.memory
     # 3.3 busy slots at each with the margin, at most 85% of the time: 4 of each.
     assert [type(own.wish.change) for own in judged.own] == [RemoveReplica] * 10
+
+
+def test_a_target_just_above_the_work_alone_wants_no_replicas_that_are_hardly_used() -> None:
+    seen = look((1, 1), (150.0, 300.0))
+    known = {name: replace(each, fixed_seconds=0.1) for name, each in seen.seen.items()}
+    floor = sum(each.model(each.rows_per_second).floor_seconds for each in known.values())
+    above = replace(seen.pipeline, target_seconds=1.001 * floor)
+    judged = POLICY.judge([], replace(seen, seen=known, pipeline=above), {})
+    # 3 busy slots at each, at least 20% of the time: 15 of each.
+    assert judged.needs == {"here": 30}
 
 
 def test_stages_of_which_nothing_is_known_are_waited_for() -> None:

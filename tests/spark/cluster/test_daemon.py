@@ -11,7 +11,9 @@ import psutil
 import pytest
 
 from penstock.cli.main import main
-from penstock.spark.cluster.daemon import ClusterError, Daemon, Records
+from penstock.spark.cluster.daemon import ClusterError, Daemon, Records, launch
+from penstock.spark.cluster.standalone import StandaloneCluster
+from penstock.spark.feeders import wait_for
 
 
 @pytest.fixture
@@ -70,6 +72,21 @@ def test_the_name_of_a_worker_that_has_died_can_be_taken_again(
 def test_a_record_that_is_not_complete_is_passed_over(tmp_path: Path) -> None:
     (tmp_path / "worker-1.json").write_text('{"name": "worker-1", ')
     assert Records(tmp_path).all() == []
+
+
+def test_a_process_that_has_ended_is_waited_for_at_once(tmp_path: Path) -> None:
+    pid = launch("no.such.Class", [], {"SPARK_DAEMON_MEMORY": "64m"}, tmp_path / "log")
+    assert wait_for(lambda: not psutil.pid_exists(pid), 60.0)
+
+
+def test_a_worker_that_dies_while_it_starts_is_told_and_the_others_are_not_looked_at(
+    tmp_path: Path, sleeper: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Daemon, "executors", property(lambda self: pytest.fail("it was looked at")))
+    Records(tmp_path).write(daemon(sleeper, earlier_seconds=3600.0))
+    with pytest.raises(ClusterError) as refused:
+        StandaloneCluster(tmp_path).wait_until_up("worker-1")
+    assert str(refused.value) == ("worker 'worker-1' must stay up, but its process has ended: it left no log")
 
 
 def test_where_no_cluster_runs_the_commands_say_so(

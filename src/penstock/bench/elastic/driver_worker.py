@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from penstock import Engine, Pipeline, Spool, sinks, sources
 from penstock.bench.workers import ending_at_once, serve
+from penstock.errors import PenstockError
 from penstock.spark import granted_frames
 from penstock.spark.jvm import jvm
 from penstock.spark.session import build_session
@@ -121,9 +122,11 @@ class Worker:
         time.sleep(request["seconds"])
         end, python = time.time(), sampler.stop()
         turns = sum(begin <= each < end for each in ends)
-        java = {name: seconds - threads.get(name, 0.0) for name, seconds in self._threads().items()}
+        # Threads that have ended meanwhile took their seconds with them.
+        java = {name: max(seconds - threads.get(name, 0.0), 0.0) for name, seconds in self._threads().items()}
         spent = {name: after - used[name] for name, after in self._used().items()}
         left = sum(each.figures.rows_waiting for each in engine.stages())
+        check_left(left)
         java["compiling and collecting garbage"] = max(spent["java"] - sum(java.values()), 0.0)
         return {
             "turns_per_second": turns / (end - begin),
@@ -151,6 +154,12 @@ class Worker:
                 kind = next((kind for begin, kind in THREADS if name.startswith(begin)), OTHERS)
                 found[kind] = found.get(kind, 0.0) + max(bean.getThreadCpuTime(each), 0) / 1e9
         return found
+
+
+def check_left(rows: int) -> None:
+    """Refuses a measurement at whose end nothing was left to do: turns waited for rows."""
+    if rows == 0:
+        raise PenstockError("rows must be left at the end, got none: stages were without work for a while")
 
 
 def _tiny(name: str, spool: Spool) -> Pipeline:

@@ -32,6 +32,7 @@ GRAINS = (0.1, 1.0, 10.0)
 """Seconds of work in a turn."""
 SIMULATED_SECONDS = 200.0
 OVERLOAD = 1.3
+MARKS = {"scale_efficiency": at_least(1.7)}
 
 
 def scale_efficiency(
@@ -40,7 +41,7 @@ def scale_efficiency(
     """`turns_per_second` of one driver, where it was measured already."""
     measured = {nodes: _saturated(folder, nodes, say) for nodes in (1, 2)}
     rates = {nodes: each["rows_per_second"] for nodes, each in measured.items()}
-    result.put("scale_efficiency", single(rates[2] / rates[1]), at_least(1.7))
+    result.put("scale_efficiency", single(rates[2] / rates[1]), MARKS["scale_efficiency"])
     cost = fitted((rows, slots, took) for each in measured.values() for rows, slots, took in each["turns"])
     driver = turns_per_second or driver_turns(folder, result, say)
     curves = {f"turns of {grain:g} s": curve(cost, grain, driver) for grain in GRAINS}

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from penstock.bench.elastic.messages import Counted, Latencies
+from penstock.bench.elastic.pauses import Pause
 from penstock.bench.elastic.scale import SCENARIOS, Scale
 from penstock.bench.elastic.stand import Run
 
@@ -46,6 +47,7 @@ def run_to_json(run: Run) -> dict[str, Any]:
     return {
         **vars(run),
         "scale": run.scale.to_json(),
+        "pauses": [vars(each) for each in run.pauses],
         "counted": {
             "sent": counted.sent,
             "lost": counted.lost,
@@ -61,4 +63,5 @@ def run_from_json(stored: Mapping[str, Any]) -> Run:
     told = stored["counted"]
     latencies = Latencies(np.array(told["due"]), np.array(told["seconds"]))
     counted = Counted(told["sent"], told["lost"], told["doubled"], latencies)
-    return Run(**{**stored, "scale": Scale(**stored["scale"]), "counted": counted})
+    pauses = [Pause(**each) for each in stored["pauses"]]
+    return Run(**{**stored, "scale": Scale(**stored["scale"]), "counted": counted, "pauses": pauses})

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from penstock.errors import PenstockError
 from penstock.spark.feeders import wait_for
 from penstock.workloads.wordcount import Ramp, Sentences, Tally
 from penstock.workloads.wordcount.ramp import TICK_SECONDS
@@ -29,7 +30,11 @@ class Collector:
         import pika
 
         self._queue = queue
-        self._connection = pika.BlockingConnection(pika.ConnectionParameters(broker.host, broker.port))
+        # No heartbeat: the machine may be busy for longer than a broker waits for one.
+        where = pika.ConnectionParameters(broker.host, broker.port, heartbeat=0)
+        self._connection = pika.BlockingConnection(where)
+        self._closing = False
+        self._error: Exception | None = None
         self._channel = self._connection.channel()
         self._channel.queue_declare(queue, durable=True)
         self._channel.basic_consume(queue, self._take, auto_ack=True)
@@ -46,18 +51,27 @@ class Collector:
 
         try:
             self._channel.start_consuming()
-        except pika.exceptions.AMQPError:
-            return
+        except pika.exceptions.AMQPError as error:
+            self._error = None if self._closing else error
 
     def wait_for(self, count: int, limit_seconds: float) -> bool:
-        """Whether so many came, with a while more for those that should not come."""
-        there = wait_for(lambda: len(self.messages) >= count, limit_seconds, 0.1)
+        """Whether so many came, with a while more for those that should not come.
+
+        Raises where the connection was lost: what came after that is not lost, but was not heard.
+        """
+        there = wait_for(lambda: len(self.messages) >= count or bool(self._error), limit_seconds, 0.1)
         time.sleep(QUIET_SECONDS)
+        if self._error is not None:
+            raise PenstockError(
+                f"the consumer of {self._queue!r} must stay connected, but was not: {self._error!r}. "
+                "What was lost cannot be told"
+            )
         return there
 
     def close(self) -> None:
         import pika
 
+        self._closing = True
         # A broker that has gone has closed it already.
         with suppress(pika.exceptions.AMQPError):
             self._connection.add_callback_threadsafe(self._channel.stop_consuming)

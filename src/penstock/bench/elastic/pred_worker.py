@@ -67,12 +67,12 @@ class Worker:
 
     def _start(self, asked: argparse.Namespace, session: Any) -> Side:
         def declare(source: SourceSpec) -> Pipeline:
-            instances = dict(self._pred.instances) if asked.nodes > 1 and asked.side == "pool" else {}
-            return emulated_pred(source, sinks.Callback(self._meter.take), _within(instances, asked.nodes))
+            instances = instances_on(self._pred.instances, asked.nodes)
+            return emulated_pred(source, sinks.Callback(self._meter.take), instances)
 
         if asked.side == "pool":
             return Ours(declare, self._pred.schema, asked.folder, POLICY, session, asked.nodes)
-        return Plain(declare, self._pred.schema, asked.folder, POLLING_MS, session)
+        return Plain(declare, self._pred.schema, asked.folder, POLLING_MS, session, parallel=True)
 
     def answer(self, request: Mapping[str, Any]) -> Any:
         return getattr(self, request["do"])(**{key: value for key, value in request.items() if key != "do"})
@@ -115,8 +115,9 @@ class Worker:
                 return
 
 
-def _within(instances: Mapping[str, int], nodes: int) -> dict[str, int]:
-    return {name: min(count, nodes) for name, count in instances.items()}
+def instances_on(instances: Mapping[str, int], nodes: int) -> dict[str, int]:
+    """Tasks of operators on both sides: the paper's, as far as there are slots for them."""
+    return {name: min(count, nodes) for name, count in instances.items()} if nodes > 1 else {}
 
 
 def main() -> None:

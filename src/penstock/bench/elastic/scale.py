@@ -92,7 +92,7 @@ class Scale:
         """Who manages a run; nobody where it is static."""
         if scenario == "static":
             return None
-        stages = tuple(ManagedStage(f"{PIPELINE}.{name}") for name in OPERATORS)
+        stages = tuple(self._stage(name, scenario) for name in OPERATORS)
         pipeline = ManagedPipeline(
             PIPELINE, stages, start_nodes=self.reserve, target_seconds=self.target_seconds
         )
@@ -102,6 +102,11 @@ class Scale:
         if scenario == "operators":
             return Elasticity((pipeline,), (region,), self.periods, region_policy=FixedNodes())
         return Elasticity((pipeline,), (region,), self.periods)
+
+    def _stage(self, name: str, scenario: str) -> ManagedStage:
+        """A model must not plan for more than the static run has: at the peak that is three times enough."""
+        managed = ManagedStage(f"{PIPELINE}.{name}")
+        return replace(managed, most_replicas=self.replicas[name]) if scenario == "model" else managed
 
     def _reserve(self, scenario: str) -> int:
         return self.model_reserve if scenario == "model" else self.reserve

@@ -14,6 +14,7 @@ from typing import Any
 
 from penstock.bench.elastic.cluster_session import WORKER_MEMORY
 from penstock.bench.elastic.messages import Collector, Counted, counted
+from penstock.bench.elastic.pauses import Pause, pauses_of, peak_use
 from penstock.bench.elastic.scale import LABELS, Scale
 from penstock.bench.workers import Worker
 from penstock.spark.cluster.standalone import StandaloneCluster, WorkerSize
@@ -23,8 +24,9 @@ from penstock.workloads.wordcount import Sentences
 SEED = 1
 TOLD_EVERY_SECONDS = 20.0
 GRACE_SECONDS = 30.0
-Beside = Callable[[StandaloneCluster, Path], object]
-"""What happens to a cluster while a run goes on; it is told where the driver's files are."""
+PEAK_MINUTES = 4.0
+Beside = Callable[[StandaloneCluster, Path, threading.Event], object]
+"""What happens to a cluster while a run goes on; told where the driver's files are, and when it is over."""
 
 
 @dataclass(frozen=True)
@@ -38,10 +40,12 @@ class Run:
     """Looks at slots, nodes and rows that wait; `at` is in seconds of the ramp."""
     changes: Sequence[Mapping[str, Any]] = field(repr=False)
     """Of slots and nodes, `at` as above."""
-    pauses: Sequence[float] = field(repr=False)
-    """Seconds in which a stage got no turn, for each division of state; others change between two turns."""
+    pauses: Sequence[Pause] = field(repr=False)
+    """Of each division of state; slots of stages without it change between two turns."""
     began: float = 0.0
     """When the ramp began, by the clock."""
+    peak_use: float = 0.0
+    """Of the busiest stage's slots at the peak, the share of time that they had turns."""
 
     @property
     def label(self) -> str:
@@ -136,6 +140,7 @@ def _made(
 ) -> Run:
     phases = told["phases"]
     began = phases[-1]["began"]
+    turns = lines_of(folder / "turns.jsonl")
     samples = [{**each, "at": each["at"] - began} for each in lines_of(folder / "samples.jsonl")]
     return Run(
         scenario,
@@ -143,12 +148,9 @@ def _made(
         counted(messages, Sentences(SEED), phases, scale.ramp, scale.tick),
         [each for each in samples if 0.0 <= each["at"] <= scale.ramp.seconds],
         [{**each, "at": each["at"] - began} for each in told["changes"] if each["at"] >= began],
-        [
-            each["pause_seconds"]
-            for each in told["slots"]
-            if each.get("way") == "restarted" and each["at"] >= began
-        ],
+        pauses_of([each for each in told["slots"] if each["at"] >= began], turns),
         began,
+        peak_use(turns, began + scale.ramp.seconds / 2, PEAK_MINUTES * scale.minute),
     )
 
 
@@ -158,7 +160,11 @@ def _beside(beside: Beside | None, cluster: StandaloneCluster, folder: Path) -> 
     if beside is None:
         yield
         return
+    stopping = threading.Event()
     with ThreadPoolExecutor(1) as thread:
-        done = thread.submit(beside, cluster, folder)
-        yield
+        done = thread.submit(beside, cluster, folder, stopping)
+        try:
+            yield
+        finally:
+            stopping.set()
         done.result()

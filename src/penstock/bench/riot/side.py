@@ -143,7 +143,9 @@ class Plain:
         folder: Path,
         polling_ms: int,
         session: SparkSession | None = None,
+        parallel: bool = False,
     ):
+        """`parallel` lets stages have as many tasks as are declared for them, else each has one."""
         from penstock.spark.jvm import schema_from_ddl
         from penstock.spark.session import build_session
 
@@ -154,7 +156,11 @@ class Plain:
         self.graph = cut(declare(FromSpool(spool, schema)))
         fed = [queue.name for queue in self.graph.queues.values() if queue.source is not None]
         self._queries = PlainQueries(
-            self.session, self.graph, {name: schema_from_ddl(schema) for name in fed}, folder
+            self.session,
+            self.graph,
+            {name: schema_from_ddl(schema) for name in fed},
+            folder,
+            parallel=parallel,
         )
         self._sources = [self._queries.folders[name] for name in fed]
         self._queries.start()

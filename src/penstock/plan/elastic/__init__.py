@@ -20,18 +20,20 @@ from penstock.plan.elastic.changes import (
 )
 from penstock.plan.elastic.cheapest_nodes import CheapestNodes
 from penstock.plan.elastic.elasticity import Elasticity, Step
+from penstock.plan.elastic.going_on import going_on
 from penstock.plan.elastic.infrastructure_manager import GrantOrAsk, InfrastructurePolicy, InfrastructureView
 from penstock.plan.elastic.nodes import ElasticError, Ledger, Node, NodeKind, Replica, Room
-from penstock.plan.elastic.observation import NodeSeen, Observation, StageSeen
+from penstock.plan.elastic.observation import Failure, NodeSeen, Observation, StageSeen
 from penstock.plan.elastic.operator_manager import OnlyMeasure, OperatorPolicy, OperatorView, Thresholds
 from penstock.plan.elastic.queueing_plan import QueueingPlan
 from penstock.plan.elastic.region_manager import FixedNodes, KeepReserve, RegionPolicy, RegionView
 from penstock.plan.elastic.replay import Record, replay
-from penstock.plan.elastic.settings import ManagedPipeline, ManagedStage, Periods, Region
+from penstock.plan.elastic.settings import NEARLY, ManagedPipeline, ManagedStage, Periods, Region
 from penstock.plan.elastic.state import ElasticState, ScaleIn, SlotRequest
 from penstock.plan.elastic.token_bucket import TokenBucket
 
 __all__ = [
+    "NEARLY",
     "Action",
     "AddNode",
     "AddReplica",
@@ -44,6 +46,7 @@ __all__ = [
     "ElasticError",
     "ElasticState",
     "Elasticity",
+    "Failure",
     "FixedNodes",
     "GrantOrAsk",
     "HideNode",
@@ -83,5 +86,6 @@ __all__ = [
     "TokenBucket",
     "Verdict",
     "Wish",
+    "going_on",
     "replay",
 ]

@@ -10,7 +10,7 @@ from penstock.plan.elastic.global_policy import granted
 from penstock.plan.elastic.nodes import NO_PLACE
 from penstock.plan.elastic.operator_manager import OperatorView
 from penstock.plan.elastic.round import Round
-from penstock.plan.elastic.settings import ManagedPipeline, ManagedStage
+from penstock.plan.elastic.settings import NEARLY, ManagedPipeline, ManagedStage
 
 
 def run_operators(round_: Round) -> None:
@@ -46,7 +46,7 @@ def _settled(round_: Round, stage: str) -> bool:
     if seen is None or not nodes or NO_PLACE in nodes or len(seen.shares) != len(nodes):
         return False
     unchanged = round_.now - max(round_.changed_at.get(stage, 0.0), seen.since)
-    return unchanged >= round_.settings.periods.operator_seconds - 1e-6
+    return unchanged >= (1.0 - NEARLY) * round_.settings.periods.operator_seconds
 
 
 def run_applications(round_: Round) -> None:

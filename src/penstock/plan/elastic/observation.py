@@ -11,13 +11,15 @@ from penstock.model import BulkService, MMk, StageModel
 
 @dataclass(frozen=True)
 class NodeSeen:
-    """A node that takes tasks now."""
+    """A node that takes tasks now, or did until it was sent away."""
 
     name: str
     region: str
     slots: int
     busy_share: float = 0.0
     """U_n."""
+    leaving: bool = False
+    """Whether it ends what runs on it and takes nothing new."""
 
 
 @dataclass(frozen=True)
@@ -58,12 +60,22 @@ class StageSeen:
 
 
 @dataclass(frozen=True)
+class Failure:
+    """An action that was decided and could not be done."""
+
+    reconfiguration: int
+    reason: str
+
+
+@dataclass(frozen=True)
 class Observation:
     """One look at everything."""
 
     now: float
     nodes: tuple[NodeSeen, ...]
     stages: Mapping[str, StageSeen] = field(default_factory=dict)
+    failures: tuple[Failure, ...] = ()
+    """Since the last look."""
 
     def to_json(self) -> dict[str, Any]:
         """A dict for `json.dumps`."""
@@ -73,6 +85,7 @@ class Observation:
             "stages": {
                 name: {**vars(stage), "shares": list(stage.shares)} for name, stage in self.stages.items()
             },
+            "failures": [dict(vars(each)) for each in self.failures],
         }
 
     @classmethod
@@ -84,4 +97,5 @@ class Observation:
                 name: StageSeen(**{**stage, "shares": tuple(stage["shares"])})
                 for name, stage in stored["stages"].items()
             },
+            tuple(Failure(**each) for each in stored.get("failures", ())),
         )

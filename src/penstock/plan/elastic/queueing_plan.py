@@ -37,6 +37,8 @@ class QueueingPlan:
     """Where a pipeline has no target: E[T] over what the work alone takes."""
     most_share: float = 0.85
     """Of a replica's time; where no number of replicas meets the target, it is all that is planned for."""
+    least_share: float = 0.2
+    """Of a replica's time: a target just above what the work alone takes would want replicas without end."""
 
     def judge(self, proposals: Sequence[Proposal], view: ApplicationView, memory: Memory) -> Judged:
         if unknown := _unknown(view):
@@ -109,8 +111,9 @@ class QueueingPlan:
             plan = error.best or self._by_share(network, f"{seconds:.3g} s are out of reach")
         except SlotError as error:
             plan = self._by_share(network, str(error))
-        limits = {stage.name: stage.most_replicas for stage in view.pipeline.stages}
-        limited = {name: min(slots, limits[name]) for name, slots in plan.slots.items()}
+        most = {stage.name: stage.most_replicas for stage in view.pipeline.stages}
+        useful = {each.name: ceil(each.model.busy_slots / self.least_share) for each in network.stages}
+        limited = {name: min(slots, most[name], max(useful[name], 1)) for name, slots in plan.slots.items()}
         return plan if limited == plan.slots else judge(network, limited, "the most replicas there may be")
 
     def _by_share(self, network: Network, why: str) -> SlotPlan:

@@ -9,7 +9,7 @@ from penstock.plan.elastic.global_policy import Memory
 
 @dataclass(frozen=True)
 class Recent:
-    """Pairs of time and need over the last `calm_seconds`.
+    """Pairs of time and need over the last `calm_seconds`, and the last one before.
 
     >>> calm = Recent((), 60.0).add(0.0, 5).add(30.0, 3)
     >>> calm.most, calm.add(90.0, 4).most
@@ -24,8 +24,11 @@ class Recent:
         return cls(memory.get(name, ()), calm_seconds)
 
     def add(self, now: float, need: int) -> Recent:
-        kept = [pair for pair in self._both() if pair[0] > now - self.calm_seconds - 1e-6]
-        return Recent(tuple(x for pair in (*kept, (now, float(need))) for x in pair), self.calm_seconds)
+        """The last look that was a whole while ago stays: nobody looks to the microsecond."""
+        both = self._both()
+        while len(both) > 1 and both[1][0] <= now - self.calm_seconds + 1e-6:
+            both.pop(0)
+        return Recent(tuple(x for pair in (*both, (now, float(need))) for x in pair), self.calm_seconds)
 
     def calm(self, now: float) -> bool:
         """Whether it was looked at for so long; before that, what there is may be there for a reason."""
@@ -33,7 +36,10 @@ class Recent:
 
     @property
     def most(self) -> int:
-        return int(max((need for _, need in self._both()), default=0.0))
+        """Of the looks within the while, not of the one before it."""
+        both = self._both()
+        since = both[-1][0] - self.calm_seconds - 1e-6 if both else 0.0
+        return int(max((need for at, need in both if at > since), default=0.0))
 
     def _both(self) -> list[tuple[float, float]]:
         return list(zip(self.pairs[::2], self.pairs[1::2], strict=True))

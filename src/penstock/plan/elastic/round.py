@@ -166,7 +166,9 @@ class Round:
             self.requests.append(SlotRequest(region, change.stage, proposal.reconfiguration))
         elif isinstance(change, ReleaseNode):
             owners = {self.owners[each.stage] for each in self.room.ledger.on(change.node)}
-            self.make(proposal.reconfiguration, HideNode(change.node))
+            hide = replace(proposal, change=HideNode(change.node))
+            self.note("infrastructure", "all", "granted", hide, "until it is given up or comes back")
+            self.make(proposal.reconfiguration, hide.change)
             self.scale_ins[change.node] = ScaleIn(
                 change.node, proposal.reconfiguration, self.now, tuple(sorted(owners))
             )

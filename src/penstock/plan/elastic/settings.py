@@ -7,6 +7,9 @@ from math import inf
 
 from penstock.plan.elastic.nodes import ElasticError, NodeKind
 
+NEARLY = 0.1
+"""Of a period, what may lack to a whole one: looks come a little late, and changes take a moment."""
+
 
 @dataclass(frozen=True)
 class ManagedStage:

@@ -12,10 +12,16 @@ from penstock.plan.elastic.round import Round
 
 def take_in(round_: Round) -> None:
     """Brings nodes and ledger to what is seen."""
+    for failure in round_.seen.failures:
+        told = f"not done: {failure.reason}"
+        round_.saw("infrastructure", "all", failure.reconfiguration, told)
     _forget_stages(round_)
-    seen = {node.name: node for node in round_.seen.nodes}
+    seen = {node.name: node for node in round_.seen.nodes if not node.leaving}
+    going = {node.name for node in round_.seen.nodes if node.leaving}
     for name, node in tuple(round_.room.nodes.items()):
-        if name not in seen:
+        if name in going and node.phase == "leaving":
+            _still_there(round_, node)
+        elif name not in seen:
             _not_seen(round_, node)
     for each in seen.values():
         known = round_.room.nodes.get(each.name)
@@ -89,13 +95,20 @@ def _known(round_: Round, node: Node, seen: NodeSeen) -> None:
         fresh = replace(fresh, phase="up", since=round_.now)
         number = _number(round_, node.name)
         round_.saw("region", node.region, number, f"{node.name} is up after {waited:.0f} s")
-    elif node.phase == "leaving" and waited > round_.settings.periods.scale_in_seconds:
-        number = _number(round_, node.name)
-        round_.saw("region", node.region, number, f"{node.name} is still there after {waited:.0f} s")
-        round_.make(number, ReleaseNode(node.name))
+    elif node.phase == "leaving":
+        _still_there(round_, node)
         return
     round_.room = Room({**round_.room.nodes, node.name: fresh}, round_.room.ledger)
     _fit(round_, fresh)
+
+
+def _still_there(round_: Round, node: Node) -> None:
+    """It drains; one that does so for too long is told to go again."""
+    waited = round_.now - node.since
+    if waited > round_.settings.periods.scale_in_seconds:
+        number = _number(round_, node.name)
+        round_.saw("region", node.region, number, f"{node.name} is still there after {waited:.0f} s")
+        round_.make(number, ReleaseNode(node.name))
 
 
 def _fit(round_: Round, node: Node) -> None:

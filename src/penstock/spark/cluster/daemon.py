@@ -7,6 +7,7 @@ import os
 import re
 import signal
 import subprocess
+import threading
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -21,10 +22,6 @@ Kind = Literal["master", "worker"]
 EXECUTOR = "CoarseGrainedExecutorBackend"
 SAME_SECONDS = 1.0
 """Processes of one id whose starts are further apart than this are two."""
-
-
-# Kept, as Python would warn of processes that nobody waits for.
-_started: list[subprocess.Popen[bytes]] = []
 
 
 class ClusterError(PenstockError):
@@ -124,7 +121,8 @@ def launch(
             stderr=output,
             start_new_session=True,
         )
-    _started.append(process)
+    # Waited for, as whoever ends it would take a process that nobody has waited for as one that lives.
+    threading.Thread(target=process.wait, name=f"penstock-wait-{process.pid}", daemon=True).start()
     return process.pid
 
 

@@ -47,6 +47,7 @@ class ReplicaUse:
 
     stage: str
     replica: int
+    """-1 for tasks before a shuffle, which hand rows to all replicas."""
     executor: str
     node: str
     cpu_seconds: float

@@ -129,6 +129,10 @@ class StandaloneNodes:
         self._pool = pool
         self._memory = memory
         self._view = View(pool)
+        # Whoever sent them away may have died meanwhile.
+        for worker in cluster.workers():
+            if worker.leaving and worker.process is not None:
+                self._let_go(worker.name)
 
     def nodes(self) -> tuple[Node, ...]:
         executors = _by_node(self._pool.watch.executors())
@@ -160,6 +164,9 @@ class StandaloneNodes:
 
     def release(self, name: str) -> None:
         self._cluster.worker(name)
+        self._let_go(name)
+
+    def _let_go(self, name: str) -> None:
         if self._view.leave(name):
             threading.Thread(target=self._send_away, args=(name,), name=f"penstock-{name}").start()
 
@@ -191,6 +198,7 @@ class AllocatedNodes:
             Node(each.alias, self._region, each.cores, self._view.state(each.alias), (each.id,))
             for each in there
         )
+        self._view.forget((self._view.hidden | self._view.leaving) - {each.name for each in up})
         awaited = max((self._target or 0) - len(there), 0)
         coming = tuple(
             Node(f"awaited-{n + 1}", self._region, self._cores, "starting") for n in range(awaited)
@@ -220,9 +228,11 @@ class AllocatedNodes:
 
     def release(self, name: str) -> None:
         executor = self._named(name)
-        # First the target: an executor that leaves above it is not replaced.
-        self._aim(len(self._pool.watch.executors()) - 1)
-        if self._view.leave(name) and not self._pool.watch.send_away(executor.id):
+        if not self._view.leave(name):
+            return
+        # First the target: an executor that leaves above it is not replaced. Those on their way still come.
+        self._aim(max(self._target or 0, len(self._pool.watch.executors())) - 1)
+        if not self._pool.watch.send_away(executor.id):
             raise NodeError(name, f"node {name!r} must be registered to be sent away, but is not")
 
     def _aim(self, executors: int) -> None:

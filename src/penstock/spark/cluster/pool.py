@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+from collections import Counter
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING
 from penstock.queues.owner import OwnerLock
 from penstock.scheduling.decisions import count
 from penstock.spark.cluster.executors import Executor, ExecutorWatch
-from penstock.spark.cluster.reach import UnreachableState, out_of_reach
+from penstock.spark.cluster.reach import UnreachableState, asked_for
 from penstock.spark.cluster.settings import master_kind
 from penstock.spark.dispatcher import Dispatcher
 from penstock.spark.feeders import wait_for
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 log = logging.getLogger("penstock")
 FIRST_SECONDS = 60.0
 LOOK_SECONDS = 0.5
+MOST_TRIES = 20
+"""An executor that is asked so often without an answer is trusted."""
 
 
 class ClusterPool:
@@ -38,6 +41,7 @@ class ClusterPool:
         self._state = state
         self._most = most
         self._asked: set[str] = set()
+        self._tries: Counter[str] = Counter()
         self._refused: set[str] = set()
         self._hidden: frozenset[str] = frozenset()
         self._slots = -1
@@ -50,9 +54,10 @@ class ClusterPool:
         """The slots at the start; refuses a state directory that an executor does not reach."""
         wait_for(lambda: bool(self.watch.executors()), first_seconds, 0.1)
         executors = self.watch.executors()
-        if bad := out_of_reach(self._session, self._state, executors):
-            raise UnreachableState(self._state, tuple(sorted({each.place for each in bad})))
-        self._asked = {each.id for each in executors}
+        reach = asked_for(self._session, self._state, executors)
+        if reach.failed:
+            raise UnreachableState(self._state, _places(reach.failed))
+        self._asked = set(reach.answered)
         if not executors:
             log.warning(
                 "no executor of %s is registered after %g s: nothing is granted until one is",
@@ -99,11 +104,19 @@ class ClusterPool:
         fresh = [each for each in executors if each.id not in self._asked]
         if not fresh:
             return
-        self._asked |= {each.id for each in fresh}
-        for each in out_of_reach(self._session, self._state, fresh):
+        reach = asked_for(self._session, self._state, fresh)
+        # A busy one may not have got its task: it is asked again.
+        self._tries.update(each.id for each in fresh)
+        self._asked |= reach.answered | {each for each, tries in self._tries.items() if tries >= MOST_TRIES}
+        for each in reach.failed:
             self._refused.add(each.id)
             log.error("%s; it is sent away", UnreachableState(self._state, (each.place,)))
             self.watch.send_away(each.id)
+
+    def check(self, folder: Path, what: str) -> None:
+        """Refuses a folder that an executor does not reach."""
+        if bad := asked_for(self._session, folder, self.watch.executors()).failed:
+            raise UnreachableState(folder, _places(bad), what)
 
     def _count(self, executors: tuple[Executor, ...]) -> int:
         usable = [
@@ -124,6 +137,10 @@ class ClusterPool:
     def close(self) -> None:
         self._closed = True
         self.watch.close()
+
+
+def _places(executors: tuple[Executor, ...]) -> tuple[str, ...]:
+    return tuple(sorted({each.place for each in executors}))
 
 
 def is_local(session: SparkSession) -> bool:

@@ -6,6 +6,7 @@ import contextlib
 import shutil
 import uuid
 from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,29 +18,37 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 FOLDER = ".reach"
+STATE = "the state directory"
 
 
 class UnreachableState(PenstockError):
-    """A state directory that executors do not share with the driver."""
+    """A state directory, or a queue or sink elsewhere, that executors do not share with the driver."""
 
-    def __init__(self, folder: Path, places: tuple[str, ...]):
+    def __init__(self, folder: Path, places: tuple[str, ...], what: str = STATE):
         self.folder = folder
         self.places = places
+        missing = "queues and checkpoints" if what == STATE else "its files"
         super().__init__(
-            f"the state directory must be one that every worker reads and writes, got {str(folder)!r}, which "
-            f"{', '.join(places)} cannot: queues and checkpoints would be missing there. Name a shared or "
+            f"{what} must be one that every worker reads and writes, got {str(folder)!r}, which "
+            f"{', '.join(places)} cannot: {missing} would be missing there. Name a shared or "
             "mounted directory under the same path on all of them"
         )
 
 
-def out_of_reach(session: SparkSession, state: Path, executors: Iterable[Executor]) -> tuple[Executor, ...]:
-    """The executors that do not see what the driver writes to `state`, or whose files it does not see.
+@dataclass(frozen=True)
+class Reach:
+    """What executors said that were asked for a folder. One that did not get its task has said nothing."""
 
-    One task for each of them; one that did not get its task is not judged.
-    """
+    failed: tuple[Executor, ...] = ()
+    answered: frozenset[str] = frozenset()
+    """Their ids, those that failed included."""
+
+
+def asked_for(session: SparkSession, state: Path, executors: Iterable[Executor]) -> Reach:
+    """Whether executors see what the driver writes to `state`, and it what they write; a task for each."""
     asked = {each.id: each for each in executors}
     if not asked:
-        return ()
+        return Reach()
     token = uuid.uuid4().hex
     folder = state / FOLDER / token
     folder.mkdir(parents=True)
@@ -48,7 +57,9 @@ def out_of_reach(session: SparkSession, state: Path, executors: Iterable[Executo
         lines = "\n".join(f"{each.id} {each.host}" for each in asked.values())
         probe = jvm(session).penstock.ReachProbe
         answers = str(probe.ask(session.sparkContext._jsc.sc(), lines, str(folder), token))
-        return tuple(asked[id] for id in _failed(answers, folder, token) if id in asked)
+        answered = frozenset(line.split(" ")[0] for line in answers.splitlines())
+        failed = tuple(asked[id] for id in _failed(answers, folder, token) if id in asked)
+        return Reach(failed, answered & asked.keys())
     finally:
         shutil.rmtree(folder, ignore_errors=True)
         with contextlib.suppress(OSError):

@@ -26,6 +26,7 @@ DEFAULT_REGION = "default"
 START_SECONDS = 120.0
 DRAIN_SECONDS = 60.0
 POLL_SECONDS = 0.2
+START_POLL_SECONDS = 0.5
 NICENESS = 5
 """Of workers and their executors: to start them takes seconds of a processor, which running drivers need."""
 APPLICATIONS = 64
@@ -166,14 +167,16 @@ class StandaloneCluster:
         """Returns when the master knows the worker."""
 
         def registered() -> bool:
-            state = next(each.state for each in self.status() if each.name == name)
-            if state == "dead":
+            # Of this one alone: looking at all processes of all workers would slow down their start.
+            worker = self.worker(name)
+            if worker.process is None:
                 raise ClusterError(
                     f"worker {name!r} must stay up, but its process has ended: {self._tail(name)}"
                 )
-            return state == "up"
+            port = self._port(name)
+            return port != 0 and port in self._registered()
 
-        if not wait_for(registered, limit_seconds, POLL_SECONDS):
+        if not wait_for(registered, limit_seconds, START_POLL_SECONDS):
             raise ClusterError(f"worker {name!r} must register within {limit_seconds:g} s, but did not")
 
     def _status(self, worker: Daemon, seen: dict[int, int]) -> WorkerStatus:
@@ -284,7 +287,11 @@ _SMALL = {
 
 
 def _started(pid: int) -> float:
-    return float(psutil.Process(pid).create_time())
+    """When a process began; 0 for one that has ended already, which is told as dead then."""
+    try:
+        return float(psutil.Process(pid).create_time())
+    except psutil.NoSuchProcess:
+        return 0.0
 
 
 def _last_match(log: Path, pattern: str) -> str | None:

@@ -28,6 +28,7 @@ public class ClusterWatch extends SparkListener {
   private final SparkContext spark;
   private final Map executors = new ConcurrentHashMap();
   private final Map pools = new ConcurrentHashMap();
+  private final Map shuffling = new ConcurrentHashMap();
   private final Map sums = new TreeMap();
   private final Map running = new HashMap();
 
@@ -69,7 +70,11 @@ public class ClusterWatch extends SparkListener {
   public void onStageSubmitted(SparkListenerStageSubmitted event) {
     String pool = event.properties() == null ? null : event.properties().getProperty("spark.scheduler.pool");
     if (pool != null) {
-      pools.put(Integer.valueOf(event.stageInfo().stageId()), pool);
+      Integer stage = Integer.valueOf(event.stageInfo().stageId());
+      pools.put(stage, pool);
+      if (event.stageInfo().shuffleDepId().isDefined()) {
+        shuffling.put(stage, Boolean.TRUE);
+      }
     }
   }
 
@@ -77,8 +82,10 @@ public class ClusterWatch extends SparkListener {
     // Tasks that are told of after their stage are few; the bound is for stages that never end.
     if (pools.size() > MOST_STAGES) {
       pools.clear();
+      shuffling.clear();
     }
     pools.remove(Integer.valueOf(event.stageInfo().stageId()));
+    shuffling.remove(Integer.valueOf(event.stageInfo().stageId()));
   }
 
   public void onTaskStart(SparkListenerTaskStart event) {
@@ -108,10 +115,14 @@ public class ClusterWatch extends SparkListener {
     }
   }
 
-  /** Stage of Penstock, replica and executor of a task; null if it is no stage's. */
+  /**
+   * Stage of Penstock, replica and executor of a task; null if it is no stage's. Tasks that hand rows to a shuffle are
+   * no replica's: those come after it.
+   */
   private String keyOf(int stage, TaskInfo task) {
     Object pool = pools.get(Integer.valueOf(stage));
-    return pool == null ? null : pool + "\t" + task.partitionId() + "\t" + task.executorId();
+    int replica = shuffling.containsKey(Integer.valueOf(stage)) ? -1 : task.partitionId();
+    return pool == null ? null : pool + "\t" + replica + "\t" + task.executorId();
   }
 
   private long[] sumOf(String key) {
