@@ -52,7 +52,7 @@ def test_a_run_is_predicted_from_another_one_and_replayed_from_itself() -> None:
     assert met["tenants_urgent_p50"].error < 0.2
     assert met["tenants_urgent_p50"].runs_apart == 0.0
     assert missed["tenants_urgent_p50"].error > 0.3, "of the run itself nothing is known"
-    assert missed["tenants_urgent_p50"].replay_error < 0.15
+    assert missed["tenants_urgent_p50"].replay_error < 0.2
     assert missed["tenants_urgent_p50"].runs_apart > 0.3
 
 
