@@ -145,7 +145,7 @@ class PlainStage:
             pipeline=self.stage.pipeline,
             batch=progress["batchId"],
             kind="held",
-            slots=1,
+            slots=self.stage.parallelism,
             granted_at=datetime.fromisoformat(progress["timestamp"]).timestamp(),
             finished_at=finished_at,
             rows_in=progress["numInputRows"],
@@ -176,7 +176,7 @@ class PlainQueries:
         self.stages = [self._stage(stage, folder / "stages" / stage.name) for stage in graph.stages]
 
     def _stage(self, stage: Stage, folder: Path) -> PlainStage:
-        frame = build(stage, {queue: self._read(queue) for queue in stage.inputs})
+        frame = build(stage, {queue: self._read(queue, stage.parallelism) for queue in stage.inputs})
         if stage.output is None:
             return PlainStage(stage, frame, folder, None, self._trigger)
         from pyspark.sql.types import StructType
@@ -187,10 +187,10 @@ class PlainQueries:
         )
         return PlainStage(stage, frame, folder, self.folders[stage.output], self._trigger)
 
-    def _read(self, queue: str) -> DataFrame:
-        # In one task, as the turns of Penstock; never forgetting a file for its age.
+    def _read(self, queue: str, tasks: int) -> DataFrame:
+        # In as many tasks as the turns of Penstock; never forgetting a file for its age.
         reader = self._session.readStream.schema(self._schemas[queue]).option("maxFileAge", "365d")
-        return reader.parquet(str(self.folders[queue].path)).coalesce(1)
+        return reader.parquet(str(self.folders[queue].path)).coalesce(tasks)
 
     def start(self) -> None:
         for each in self.stages:
