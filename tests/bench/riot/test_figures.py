@@ -88,11 +88,12 @@ def test_a_pair_in_which_ours_published_nothing_counts_against_it() -> None:
 def test_the_schedulers_share_is_that_of_all_held_steps_together() -> None:
     result = BenchResult("riot")
     one = comparison(HELD)
-    idle = replace(step(100, 0.2), scheduler_seconds=0.1, turn_seconds=1.0)
+    idle = replace(step(100, 0.2), scheduler_seconds=0.1, turn_seconds=1.0, scheduler_cpu_seconds=0.06)
     failed = replace(step(1800, 3.0), scheduler_seconds=9.0)
     one.ours = Curve((idle, replace(step(900, 0.5), scheduler_seconds=0.1, turn_seconds=19.0), failed))
     put_figures(result, {"pred": one})
     assert result.figures["scheduler_share"] == pytest.approx(0.2 / 20)
+    assert result.figures["scheduler_cpu_share"] == pytest.approx(0.06 / 20)
 
 
 def balanced(low: float, high: float, rival_low: float, rival_high: float) -> Comparison:

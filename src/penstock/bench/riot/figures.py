@@ -105,6 +105,8 @@ def _put_scheduler_share(result: BenchResult, steps: Sequence[Step]) -> None:
         whole = sum(step.scheduler_seconds for step in steps) / sum(step.turn_seconds for step in steps)
         told = Summary(whole, quantile(shares, 0.1), quantile(shares, 0.9), len(shares))
         result.put("scheduler_share", told, at_most(0.02))
+        worked = sum(step.scheduler_cpu_seconds for step in steps)
+        result.put("scheduler_cpu_share", single(worked / sum(step.turn_seconds for step in steps)))
 
 
 def _put_balance(result: BenchResult, one: Comparison) -> None:

@@ -63,7 +63,9 @@ class Side(Protocol):
         ...
 
     @property
-    def scheduler_seconds(self) -> float: ...
+    def scheduler_seconds(self) -> tuple[float, float]:
+        """Time in the scheduler so far, and the part of it in which a core worked."""
+        ...
 
 
 class Ours:
@@ -124,8 +126,8 @@ class Ours:
         self._turns.clear()
 
     @property
-    def scheduler_seconds(self) -> float:
-        return self.engine.scheduler_seconds
+    def scheduler_seconds(self) -> tuple[float, float]:
+        return self.engine.scheduler_seconds, self.engine.scheduler_cpu_seconds
 
 
 def plain_settings(polling_ms: int) -> dict[str, str]:
@@ -139,7 +141,7 @@ def plain_settings(polling_ms: int) -> dict[str, str]:
 class Plain:
     """One query for each stage."""
 
-    scheduler_seconds = 0.0
+    scheduler_seconds = (0.0, 0.0)
 
     def __init__(
         self,

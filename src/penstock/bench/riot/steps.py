@@ -32,6 +32,8 @@ class Step:
     published_per_second: float = 0.0
     stages: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     scheduler_seconds: float = 0.0
+    scheduler_cpu_seconds: float = 0.0
+    """The part of it in which a core worked: in the rest others had both."""
     turn_seconds: float = 0.0
     utilisation_cv: float | None = None
     weight_cv: float | None = None

@@ -102,7 +102,9 @@ class Worker:
         begin, scheduled = time.time(), self._side.scheduler_seconds
         self._sleep(seconds, patient=patient)
         end = time.time()
-        scheduled = self._side.scheduler_seconds - scheduled
+        spent, worked = (
+            now - before for now, before in zip(self._side.scheduler_seconds, scheduled, strict=True)
+        )
         latency = self._meter.between(begin, end)
         due = self._due(begin, end)
         happened = self._drip.ticks, [turn for turn in self._side.turns() if turn.granted_at >= self._since]
@@ -121,7 +123,8 @@ class Worker:
             "published_share": latency.rows / due if due else 0.0,
             "published_per_second": latency.rows / (end - begin),
             "stages": stages,
-            "scheduler_seconds": scheduled,
+            "scheduler_seconds": spent,
+            "scheduler_cpu_seconds": worked,
             "turn_seconds": sum(each["slot_seconds"] for each in stages.values()),
             "utilisation_cv": congestion.utilisation_cv,
             "weight_cv": congestion.weight_cv,
