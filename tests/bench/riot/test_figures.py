@@ -141,13 +141,16 @@ def test_the_highest_rate_is_predicted_from_turns_at_lower_rates_only() -> None:
     assert 1000 < expected < 2000
     result = BenchResult("riot")
     put_figures(result, {"pred": one})
+    # The rounds at the rival's rate tell what turns cost, too.
+    expected = predicted_rate(Curve((one.in_turn[0][1], *one.ours.steps)), 2)
+    assert expected is not None
     assert result.figures["rate_predicted_ratio"] == pytest.approx(900 / expected)
     assert result.figures["pool_busy"] == pytest.approx(1 / 1.1)
 
 
 def test_without_two_lower_rates_nothing_is_predicted_and_the_mark_is_missed() -> None:
     one = comparison(HELD)
-    one.ours = Curve(one.ours.steps[1:])
+    one.ours, one.in_turn = Curve(one.ours.steps[1:]), [(step(60, 0.9), step(60, 3.0))]
     result = BenchResult("riot")
     put_figures(result, {"pred": one})
     assert "rate_predicted_ratio" not in result.figures

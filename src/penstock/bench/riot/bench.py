@@ -127,7 +127,7 @@ def _keep(made: Mapping[str, Comparison], settings: BenchSettings) -> None:
 def parts(settings: BenchSettings) -> Sequence[str]:
     """Those asked for by name, and the policies where one is; else all, or the few of a quick run."""
     few = settings.quick or settings.option("rates")
-    chosen = tuple(settings.option("only") or (("curves", "balance") if few else PARTS))
+    chosen = tuple(settings.option("only") or (("curves",) if few else PARTS))
     return (*chosen, "policies") if settings.option("policy") and "policies" not in chosen else chosen
 
 

@@ -129,7 +129,8 @@ def _put_balance(result: BenchResult, one: Comparison) -> None:
 def _put_rates(result: BenchResult, one: Comparison) -> None:
     """The highest rate against what is told by turns at lower rates, and by those at the highest itself."""
     high = one.ours.highest
-    expected = predicted_rate(one.ours, SLOTS)
+    beside = [own for pairs in (one.in_turn, one.low, one.at_most) for _, own in pairs]
+    expected = predicted_rate(Curve((*beside, *one.ours.steps)), SLOTS)
     _put(
         result, "rate_predicted_ratio", [high.rate / expected] if high and expected else [], within(0.8, 1.2)
     )

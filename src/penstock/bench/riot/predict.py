@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from operator import attrgetter
 
 from penstock.bench.riot.steps import LATENCY_LIMIT_SECONDS, Curve, Step
 from penstock.model.shared_pool import PoolMember, SharedPool
@@ -50,6 +51,7 @@ def predicted_rate(curve: Curve, slots: int) -> float | None:
     if highest is None:
         return None
     known = [step for step in curve.steps if step.held and step.rate <= LEARNED_SHARE * highest.rate]
+    known.sort(key=attrgetter("rate"))
     if len({step.rate for step in known}) < 2:
         return None
     costs = {name: _cost([step.stages[name] for step in known]) for name in known[-1].stages}

@@ -38,6 +38,7 @@ LOOK_SECONDS = 0.5
 IDLE_LOOKS = 6
 POLLING_MS = 50
 KEEPALIVE_SECONDS = 60_000
+LAST_TURNS_SECONDS, LAST_TURNS_SHARE = 1.5, 0.15
 # STATS publishes 10 rows for a line while its series are young, as a trend needs eleven values.
 YOUNG_SINK_ROWS: Mapping[str, float] = {"stats": 10.0}
 YOUNG_LOOPS = 11
@@ -105,6 +106,8 @@ class Worker:
         spent, worked = (
             now - before for now, before in zip(self._side.scheduler_seconds, scheduled, strict=True)
         )
+        # A turn is told when it ends: rows of those that run now would seem to wait.
+        time.sleep(min(LAST_TURNS_SECONDS, seconds * LAST_TURNS_SHARE))
         latency = self._meter.between(begin, end)
         due = self._due(begin, end)
         happened = self._drip.ticks, [turn for turn in self._side.turns() if turn.granted_at >= self._since]
