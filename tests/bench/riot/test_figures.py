@@ -85,6 +85,18 @@ def test_a_pair_in_which_ours_published_nothing_counts_against_it() -> None:
     assert "pred_latency_ratio" in result.missed
 
 
+def test_a_pair_in_which_the_rival_published_nothing_tells_no_latency() -> None:
+    result = BenchResult("riot")
+    one = comparison(HELD)
+    one.in_turn = [(step(60, 0.0), step(60, 0.3)), (step(60, 0.9), step(60, 0.3))]
+    put_figures(result, {"pred": one})
+    assert result.figures["pred_latency_ratio"] == pytest.approx(3.0)
+    one.in_turn = one.in_turn[:1]
+    missing = BenchResult("riot")
+    put_figures(missing, {"pred": one})
+    assert "pred_latency_ratio" in missing.missed
+
+
 def test_the_schedulers_share_is_that_of_all_held_steps_together() -> None:
     result = BenchResult("riot")
     one = comparison(HELD)

@@ -100,6 +100,9 @@ def stage(**figures: float) -> dict[str, float]:
         (10.0, 100.0, 8.0, False),
         (10.0 + 0.04 * 100 * 8 * 2 / 3, 100.0, 8.0, False),
         (10.0 + 0.06 * 100 * 8 * 2 / 3, 100.0, 8.0, True),
+        # In a short step, turns of half a second make as much.
+        (34.0, 100.0, 2.0, False),
+        (36.0, 100.0, 2.0, True),
         # Longer steps tell more.
         (100.0, 100.0, 40.0, False),
         (160.0, 100.0, 40.0, True),

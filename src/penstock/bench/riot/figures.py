@@ -45,7 +45,7 @@ def _put_ratios(result: BenchResult, name: str, one: Comparison) -> None:
             f"{name}: the rival held no rate that was tried; the least of them, {rival.rate:,.0f} rows/s, "
             "stands for its highest, so that the ratio is less than the true one",
         )
-    result.put(f"{name}_latency_ratio", _latency_ratio(one.in_turn), at_least(3.0))
+    _put(result, f"{name}_latency_ratio", _latency_ratios(one.in_turn), at_least(3.0))
     result.put(f"{name}_rate", single(ours.rate if ours else 0.0))
     result.put(f"{name}_rate_rival", single(one.plain.highest.rate if one.plain.highest else 0.0))
     if one.fused is not None and ours is not None:
@@ -70,12 +70,12 @@ def _put_beyond(result: BenchResult, name: str, one: Comparison) -> None:
     curve, pairs = one.as_jobs
     best = curve.highest.rate if curve.highest else 0.0
     result.put(f"{name}_as_jobs_throughput_ratio", single(best / one.plain_best.rate))
-    result.put(f"{name}_as_jobs_latency_ratio", _latency_ratio(pairs))
+    _put(result, f"{name}_as_jobs_latency_ratio", _latency_ratios(pairs))
 
 
-def _latency_ratio(pairs: Pairs) -> Summary:
-    """The rival's mean latency over ours; 0 where ours published nothing."""
-    return summary([plain.mean / own.mean if own.mean else 0.0 for plain, own in pairs])
+def _latency_ratios(pairs: Pairs) -> list[float]:
+    """The rival's mean latency over ours; 0 where ours published nothing, none where the rival did not."""
+    return [plain.mean / own.mean if own.mean else 0.0 for plain, own in pairs if plain.mean]
 
 
 def note(result: BenchResult, text: str) -> None:

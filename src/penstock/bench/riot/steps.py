@@ -10,9 +10,9 @@ from typing import Any
 
 LATENCY_LIMIT_SECONDS = 1.0
 # Queues grow where rows late in a step took so much longer than those early in it; a single one grows where
-# so much of what comes to it stays, and that is more than a few input rows make.
+# so much of what comes to it stays, and that is more than a few input rows make, or a part of one turn.
 GROWTH, GROWTH_SECONDS = 1.3, 0.1
-STAYING_SHARE, FEW_INPUT_ROWS = 0.05, 2.0
+STAYING_SHARE, FEW_INPUT_ROWS, FEW_SECONDS = 0.05, 2.0, 0.25
 # Of the rows due; what one delivery may have left to the time after the step is not missed.
 SHARE_PUBLISHED, DELIVERY_SECONDS = 0.9, 1.0
 
@@ -46,9 +46,8 @@ class Step:
         return tuple(name for name, each in self.stages.items() if self._grew(each))
 
     def _grew(self, stage: Mapping[str, float]) -> bool:
-        between = stage["arrival"] * self.seconds * 2 / 3
-        few = stage["arrival"] * FEW_INPUT_ROWS / self.rate
-        return stage["waiting_late"] - stage["waiting_early"] > max(STAYING_SHARE * between, few)
+        seconds = max(STAYING_SHARE * self.seconds * 2 / 3, FEW_INPUT_ROWS / self.rate, FEW_SECONDS)
+        return stage["waiting_late"] - stage["waiting_early"] > stage["arrival"] * seconds
 
     @property
     def keeps_up(self) -> bool:
