@@ -99,7 +99,7 @@ def test_what_is_not_known_is_left_empty() -> None:
 
 
 def test_a_pipeline_is_told_its_highest_rate_and_how_even_it_is() -> None:
-    assert shown(140, "p") == ["p running", "p 1,500 8,000 0.75 of 2 0.00 0.00"]
+    assert shown(140, "p") == ["p running", "p 1,500 8,000 0.75 of 2 1.00 0.00"]
 
 
 def test_a_tenant_is_told_what_it_got_and_what_it_took() -> None:

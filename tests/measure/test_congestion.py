@@ -55,11 +55,22 @@ def test_stages_without_rows_are_left_out_and_named() -> None:
     assert told.weight_cv == 0.0
 
 
+def test_a_stage_that_starves_or_is_stuck_counts_in_the_variation_of_utilisation() -> None:
+    served = {"parse": stage(100.0, 1000.0, 6.0, 0.5), "join": stage(100.0, 1000.0, 6.0, 0.5)}
+    assert congestion_of(served, 2, {"parse"}).utilisation_cv == 0.0
+    starved = served | {"starved": stage(0.0, 0.0, 0.0, 0.0), "stuck": stage(5.0, 0.0, 60.0, 1.0)}
+    told = congestion_of(starved, 2, {"parse"})
+    assert told.utilisations == (0.5, 0.5, 0.0, 1.0)
+    assert told.utilisation_cv == pytest.approx(0.5**0.5)
+
+
 @pytest.mark.parametrize("figures", [{}, {"parse": NOTHING}, {"parse": NOTHING, "join": stage(1, 1, 1)}])
 def test_without_rows_at_the_first_operation_nothing_is_known(figures: dict[str, StageFigures]) -> None:
     told = congestion_of(figures, slots=2, first={"parse"})
-    assert told == Congestion(2, (), tuple(figures))
-    assert (told.highest_rows_per_second, told.weight_cv, told.utilisation_cv) == (None, None, None)
+    assert told == Congestion(
+        2, (), tuple(figures), utilisations=tuple(each.utilisation for each in figures.values())
+    )
+    assert (told.highest_rows_per_second, told.weight_cv) == (None, None)
     assert (told.input_rows_per_second, told.first_rows_per_slot_second) == (None, None)
 
 

@@ -233,6 +233,7 @@ def test_the_time_spent_in_scheduling_is_counted(opened: Opened) -> None:
     eventually(lambda: not dispatcher.busy(stage), 5)
     # Three turns of 50 ms lie in between, which are not the scheduler's.
     assert 0.0 < dispatcher.scheduler_seconds < time.perf_counter() - began - 0.15
+    assert 0.0 < dispatcher.scheduler_cpu_seconds <= dispatcher.scheduler_seconds
 
 
 def test_another_policy_and_consumption_hold_from_the_next_turn_on(opened: Opened) -> None:

@@ -17,7 +17,7 @@ from tests.spark.streams import Kept, from_spool, readings, table
 from penstock import Engine, Pipeline, Spool, sinks
 from penstock.errors import PenstockError
 from penstock.spark import mqtt_publisher
-from penstock.spark.mqtt_publisher import BrokerAway, Publisher
+from penstock.spark.mqtt_publisher import UNACKNOWLEDGED, BrokerAway, MqttLink, Publisher
 from penstock.workloads.mosquitto import Mosquitto, Subscriber, free_port, is_installed
 
 pytestmark = [
@@ -182,6 +182,22 @@ def test_a_broker_that_hangs_is_given_up_and_found_again(
         os.kill(frozen, signal.SIGCONT)
         eventually(lambda: publisher.connected)
         publisher.publish(["c"])
+
+
+def test_only_so_many_messages_are_under_way_however_large_a_turn_is(broker: Mosquitto) -> None:
+    with Publisher(sinks.Mqtt(broker.host, broker.port, "t"), "test") as publisher:
+        link = publisher._link
+        assert isinstance(link, MqttLink)
+        publish, seen = link._client.publish, []
+
+        def watched(*message: Any) -> Any:
+            seen.append(link._acks.sent - link._acks.count)
+            return publish(*message)
+
+        link._client.publish = watched  # type: ignore[method-assign]
+        publisher.publish(["m"] * 10_000)
+    assert len(seen) == 10_000
+    assert max(seen) <= UNACKNOWLEDGED == 2_000
 
 
 def test_a_connection_that_the_broker_refuses_is_told_with_its_reason(

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
+from penstock.spark.jvm import jvm
 from penstock.spark.session import FILE_MANAGER, FILE_SYSTEM, prepare_session, preset, session_warnings
 
 if TYPE_CHECKING:
@@ -79,3 +80,10 @@ def test_hadoop_settings_are_sent_without_the_files_they_came_from(spark: SparkS
     assert {name: settings.get(name) for name in before} == before
     # Settings that are read again, as classes add files of their own, would have their sources again.
     assert settings.getPropertySources("io.file.buffer.size") is None
+
+
+@pytest.mark.spark
+def test_the_heap_that_a_large_turn_needed_is_given_back_at_once(spark: SparkSession) -> None:
+    bean = jvm(spark).java.lang.management.ManagementFactory.getRuntimeMXBean()
+    taken = set(bean.getInputArguments())
+    assert {"-XX:MaxHeapFreeRatio=45", "-XX:-ShrinkHeapInSteps", "-XX:TrimNativeHeapInterval=10000"} <= taken

@@ -145,7 +145,7 @@ class PlainStage:
             pipeline=self.stage.pipeline,
             batch=progress["batchId"],
             kind="held",
-            slots=1,
+            slots=self.stage.parallelism,
             granted_at=datetime.fromisoformat(progress["timestamp"]).timestamp(),
             finished_at=finished_at,
             rows_in=progress["numInputRows"],
@@ -192,8 +192,9 @@ class PlainQueries:
     def _read(self, queue: str, tasks: int) -> DataFrame:
         # In as many tasks as the turns of Penstock; never forgetting a file for its age.
         reader = self._session.readStream.schema(self._schemas[queue]).option("maxFileAge", "365d")
-        rows = reader.parquet(str(self.folders[queue].path)).coalesce(1)
-        return rows.repartition(tasks) if self._parallel and tasks > 1 else rows
+        rows = reader.parquet(str(self.folders[queue].path))
+        # A batch that came as one file is one task, however many it may have: there rows are dealt out.
+        return rows.coalesce(1).repartition(tasks) if self._parallel and tasks > 1 else rows.coalesce(tasks)
 
     def start(self) -> None:
         for each in self.stages:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import operator
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -16,11 +17,14 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
+_MEETS = {"at least": operator.ge, "at most": operator.le, "over": operator.gt, "under": operator.lt}
+
+
 @dataclass(frozen=True)
 class Mark:
     """What a figure must reach."""
 
-    bound: Literal["at least", "at most", "within"]
+    bound: Literal["at least", "at most", "over", "under", "within"]
     value: float
     highest: float = 0.0
     """Where it is a range, whose least is `value`."""
@@ -30,12 +34,12 @@ class Mark:
 
         >>> at_most(50).met_by(46.0), at_least(3).met_by(2.9), at_most(50).met_by(float("nan"))
         (True, False, False)
-        >>> within(0.8, 1.2).met_by(0.9), within(0.8, 1.2).met_by(1.3)
-        (True, False)
+        >>> within(0.8, 1.2).met_by(0.9), within(0.8, 1.2).met_by(1.3), under(1).met_by(1.0)
+        (True, False, False)
         """
         if self.bound == "within":
             return self.value <= figure <= self.highest
-        return figure >= self.value if self.bound == "at least" else figure <= self.value
+        return bool(_MEETS[self.bound](figure, self.value))
 
     def __str__(self) -> str:
         if self.bound == "within":
@@ -49,6 +53,14 @@ def at_least(value: float) -> Mark:
 
 def at_most(value: float) -> Mark:
     return Mark("at most", value)
+
+
+def over(value: float) -> Mark:
+    return Mark("over", value)
+
+
+def under(value: float) -> Mark:
+    return Mark("under", value)
 
 
 def within(least: float, highest: float) -> Mark:

@@ -38,7 +38,8 @@ class StageCongestion:
 class Congestion:
     """The stages of one pipeline over one window; what is not known is None.
 
-    `stages` are those that rows came to and that took some; `left_out` names the others.
+    `stages` are those that rows came to and that took some; `left_out` names the others, which have no
+    rates. Their utilisation is known all the same: a stage that starves or is stuck is the least balanced.
     """
 
     slots: int
@@ -48,6 +49,8 @@ class Congestion:
     """lambda_0: rows that came to the first operations."""
     first_rows_per_slot_second: float | None = None
     """mu_0: rows that the first operations take per second and slot."""
+    utilisations: tuple[float, ...] = ()
+    """rho_w of all stages, those that are left out as well."""
 
     @property
     def highest_rows_per_second(self) -> float | None:
@@ -66,8 +69,8 @@ class Congestion:
 
     @property
     def utilisation_cv(self) -> float | None:
-        """Coefficient of variation of the utilisation over stages."""
-        return variation([each.utilisation for each in self.stages])
+        """Coefficient of variation of the utilisation over all stages."""
+        return variation(self.utilisations)
 
 
 def congestion_of(figures: Mapping[str, StageFigures], slots: int, first: Collection[str]) -> Congestion:
@@ -80,8 +83,9 @@ def congestion_of(figures: Mapping[str, StageFigures], slots: int, first: Collec
     seen = {name: each for name, each in figures.items() if _has_rows(each)}
     left_out = tuple(name for name in figures if name not in seen)
     begin = [seen[name] for name in seen if name in first]
+    utilisations = tuple(each.utilisation for each in figures.values() if each.seconds > 0.0)
     if not begin:
-        return Congestion(slots, (), tuple(figures))
+        return Congestion(slots, (), tuple(figures), utilisations=utilisations)
     lambda_0 = sum(each.arrival_rows_per_second for each in begin)
     # Slot-seconds that a second's input costs, so that the mean of the rates is that of a row.
     mu_0 = lambda_0 / sum(each.arrival_rows_per_second / each.service_rows_per_slot_second for each in begin)
@@ -95,7 +99,7 @@ def congestion_of(figures: Mapping[str, StageFigures], slots: int, first: Collec
         )
         for name, each in seen.items()
     )
-    return Congestion(slots, stages, left_out, lambda_0, mu_0)
+    return Congestion(slots, stages, left_out, lambda_0, mu_0, utilisations)
 
 
 def _has_rows(figures: StageFigures) -> bool:

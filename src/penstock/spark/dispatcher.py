@@ -57,6 +57,7 @@ class Dispatcher:
         self.clock = clock
         self.decisions = decisions or DecisionLog()
         self.scheduler_seconds = 0.0
+        self.scheduler_cpu_seconds = 0.0
         self._scheduler = scheduler
         self._stages: dict[str, Schedulable] = {}
         self._lock = threading.RLock()
@@ -217,11 +218,12 @@ class Dispatcher:
     def _scheduling(self) -> Iterator[None]:
         """Holds the lock, and counts the time in it as the scheduler's: looking at stages and deciding."""
         with self._lock:
-            began = time.perf_counter()
+            began, worked = time.perf_counter(), time.thread_time()
             try:
                 yield
             finally:
                 self.scheduler_seconds += time.perf_counter() - began
+                self.scheduler_cpu_seconds += time.thread_time() - worked
 
     def _look_at(self, stage: Schedulable) -> None:
         try:

@@ -129,6 +129,11 @@ class EngineReports:
         return self._dispatcher.scheduler_seconds
 
     @property
+    def scheduler_cpu_seconds(self) -> float:
+        """The part of it in which a core worked; in the rest others had the cores."""
+        return self._dispatcher.scheduler_cpu_seconds
+
+    @property
     def slots(self) -> dict[str, int]:
         """The slots of every stage: the tasks of its turns."""
         return {stage.name: stage.slots for running in self._all for stage in tuple(running.stages)}

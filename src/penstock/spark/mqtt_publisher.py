@@ -21,8 +21,9 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("penstock")
 
-# A message has a number below 65536 until it is acknowledged.
-UNACKNOWLEDGED = 20_000
+# A message has a number below 65536 until it is acknowledged, and 3 kB of memory beside its own: ten times as
+# many were no quicker, and their memory stayed with the process.
+UNACKNOWLEDGED = 2_000
 SILENCE_SECONDS = 10.0
 CONNECT_SECONDS = 5.0
 FIRST_RETRY_SECONDS, LAST_RETRY_SECONDS = 0.1, 2.0

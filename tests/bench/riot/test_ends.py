@@ -51,3 +51,16 @@ def test_the_drip_numbers_rows_over_loops_and_stamps_them_with_the_time_they_wer
     table, due = got[0]
     assert table["arrived"][0].as_py().timestamp() == pytest.approx(due, abs=1e-5)
     assert drip.ticks[0] == (due, 5)
+
+
+def test_source_and_sink_that_keep_nothing_still_count() -> None:
+    drip = Drip(pa.table({"value": ["a"]}), lambda table, due: None, keep=False)
+    drip.rate = 50
+    drip.start()
+    assert wait_for(lambda: drip.rows >= 10, 5)
+    drip.stop()
+    assert drip.ticks == []
+    meter = SinkMeter(lambda payloads: None, keep=False)
+    meter.take(published([999.0, 998.0]), 0)
+    assert meter.rows == 2
+    assert meter.between(0.0, 1e12).rows == 0

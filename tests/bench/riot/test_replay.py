@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from penstock import Pipeline, Spool, sinks, sources
-from penstock.bench.riot.replay import figures_of
+from penstock.bench.riot.replay import backlogs, figures_of
 from penstock.measure.turns import TurnRecord
 from penstock.stages.fuse import cut
 from penstock.stages.stage import StageGraph
@@ -23,8 +23,8 @@ def graph(tmp_path: Path) -> StageGraph:
     return cut(pipeline)
 
 
-def turn(stage: str, batch: int, begin: float, end: float, rows: int) -> TurnRecord:
-    return TurnRecord(stage, "p", batch, "direct", 1, begin, end, rows, rows, 0.0, 0.0, 0.0)
+def turn(stage: str, batch: int, begin: float, end: float, rows: int, slots: int = 1) -> TurnRecord:
+    return TurnRecord(stage, "p", batch, "direct", slots, begin, end, rows, rows, 0.0, 0.0, 0.0)
 
 
 def test_times_utilisation_and_rates_are_those_of_the_turns(graph: StageGraph) -> None:
@@ -70,3 +70,26 @@ def test_rows_that_a_turn_took_though_they_came_after_it_began_do_not_wait_on(gr
     # Ten rows have T_S 0.5 before the first turn, ten before the second; twenty have T_C only.
     assert figures["p.first"].schedule_seconds == pytest.approx((10 * 0.5 + 10 * 0.5) / 40)
     assert figures["p.first"].queue_seconds == 0.0
+
+
+def test_a_turn_occupies_as_many_slots_as_it_has_tasks(graph: StageGraph) -> None:
+    figures = figures_of(graph, [(0.0, 10)], [turn("p.first", 0, 1.0, 3.0, 10, slots=2)], begin=0.0, end=4.0)
+    assert figures["p.first"].slot_seconds == pytest.approx(4.0)
+    assert figures["p.first"].service_rows_per_slot_second == pytest.approx(2.5)
+
+
+def test_what_waits_is_told_for_the_first_and_the_last_third(graph: StageGraph) -> None:
+    ticks = [(float(at), 10) for at in range(9)]
+    # The first stage takes all that came, at every full second and half; nobody reads what it gives.
+    turns = [turn("p.first", at, at + 0.5, at + 0.75, 10) for at in range(9)]
+    waiting = backlogs(graph, ticks, turns, begin=0.0, end=9.0)
+    assert waiting["p.first"] == pytest.approx((5.0, 5.0))
+    # Ten at 0.75, twenty at 1.75, thirty at 2.75; then seventy from 6.75 on.
+    assert waiting["p.second"] == pytest.approx(
+        ((10 + 20 + 30 * 0.25) / 3, (60 * 0.75 + 70 + 80 + 90 * 0.25) / 3)
+    )
+
+
+def test_a_queue_is_not_negative_where_a_turn_counts_rows_that_come_during_it(graph: StageGraph) -> None:
+    waiting = backlogs(graph, [(2.0, 10)], [turn("p.first", 0, 1.0, 2.5, 10)], begin=0.0, end=3.0)
+    assert waiting["p.first"] == (0.0, 0.0)

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from penstock.bench.riot.steps import Curve, Ladder, Step, climb
+from penstock.bench.riot.steps import Curve, Ladder, Step, climb, heaviest, higher
 
 GOOD = Step(rate=100, mean=0.2, p99=0.5, early_mean=0.2, late_mean=0.2, published_share=1.0)
 
@@ -71,7 +71,9 @@ def test_the_search_ends_where_everything_is_held() -> None:
         ({"mean": 0.0}, False),
         ({"late_mean": 0.35}, True),
         ({"late_mean": 0.5}, False),
-        ({"published_share": 0.55}, False),
+        ({"published_share": 0.85}, False),
+        ({"published_share": 0.88}, True),  # a delivery may come just after 8 s
+        ({"published_share": 0.88, "seconds": 40.0}, False),
     ],
 )
 def test_a_rate_is_held_with_low_latency_without_growth_and_with_nothing_missing(
@@ -87,14 +89,76 @@ def test_the_highest_rate_is_the_highest_held_not_the_last() -> None:
     assert highest.rate == 3
 
 
-def test_the_heaviest_stage_and_its_share_of_queue_time() -> None:
+def stage(**figures: float) -> dict[str, float]:
+    """One that 100 rows/s come to and that serves them."""
+    return {"arrival": 100.0, "waiting_early": 10.0, "waiting_late": 10.0, **figures}
+
+
+@pytest.mark.parametrize(
+    ("late", "rate", "seconds", "grows"),
+    [
+        (10.0, 100.0, 8.0, False),
+        (10.0 + 0.04 * 100 * 8 * 2 / 3, 100.0, 8.0, False),
+        (10.0 + 0.06 * 100 * 8 * 2 / 3, 100.0, 8.0, True),
+        # In a short step, turns of half a second make as much.
+        (34.0, 100.0, 2.0, False),
+        (36.0, 100.0, 2.0, True),
+        # Longer steps tell more.
+        (100.0, 100.0, 40.0, False),
+        (160.0, 100.0, 40.0, True),
+        # An input row makes 100 rows here: two of them are no queue that grows.
+        (205.0, 1.0, 40.0, False),
+        (10.0 + 201.0, 1.0, 40.0, True),
+    ],
+)
+def test_a_rate_is_not_held_while_any_stage_keeps_rows(
+    late: float, rate: float, seconds: float, grows: bool
+) -> None:
+    stages = {"served": stage(), "branch": stage(waiting_late=late)}
+    step = replace(GOOD, rate=rate, seconds=seconds, stages=stages)
+    assert step.growing == (("branch",) if grows else ())
+    assert step.held is not grows
+    assert step.keeps_up is not grows
+
+
+def test_the_heaviest_stage_took_the_most_slot_time_over_all_steps() -> None:
+    steps = [
+        replace(GOOD, stages={"parse": stage(slot_seconds=parse), "publish": stage(slot_seconds=publish)})
+        for parse, publish in ((3.0, 1.0), (1.0, 2.0))
+    ]
+    assert heaviest(steps) == "parse"
+    assert heaviest([]) == ""
+
+
+def test_a_stages_share_of_queue_time_is_that_of_the_wait_until_rows_are_taken() -> None:
     stages = {
-        "light": {"arrival": 10.0, "service": 100.0, "queue_seconds": 0.1},
-        "heavy": {"arrival": 10.0, "service": 20.0, "queue_seconds": 0.3},
+        "light": stage(queue_seconds=0.1, schedule_seconds=0.5),
+        "heavy": stage(queue_seconds=0.3, schedule_seconds=0.1),
     }
     step = replace(GOOD, stages=stages)
-    assert step.heaviest == "heavy"
-    assert step.queue_share("heavy") == pytest.approx(0.75)
+    assert step.wait_share("heavy") == pytest.approx(0.4)
+    assert step.wait_share("heavy", strictly=True) == pytest.approx(0.75)
+
+
+def test_the_highest_rate_is_run_once_more_and_one_that_fails_then_does_not_count() -> None:
+    tried: list[float] = []
+
+    def lucky_at_400(rate: float) -> Step:
+        tried.append(rate)
+        good = rate <= 200 or (rate == 400 and tried.count(400) == 1)
+        return replace(GOOD, rate=rate, mean=0.2 if good else 5.0)
+
+    ladder = Ladder(start=100, factor=2, refinements=0, tries=1, confirmations=3)
+    highest = climb(ladder, lucky_at_400).highest
+    assert tried == [100, 200, 400, 800, 400, 200]
+    assert highest is not None
+    assert highest.rate == 200
+
+
+def test_of_two_searches_the_one_that_found_the_higher_rate_counts() -> None:
+    cold, warm = Curve((replace(GOOD, mean=3.0),)), Curve((replace(GOOD, rate=40),))
+    assert higher(cold, warm) is warm
+    assert higher(warm, cold) is warm
 
 
 def test_a_rate_is_kept_up_with_where_as_much_comes_out_as_goes_in_however_late() -> None:

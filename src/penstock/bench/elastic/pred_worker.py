@@ -92,6 +92,7 @@ class Worker:
             "p99": latency.p99,
             "early_mean": latency.early_mean,
             "late_mean": latency.late_mean,
+            "seconds": end - begin,
             "published_share": latency.rows / due if due else 0.0,
             "published_per_second": latency.rows / (end - begin),
         }

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from penstock.bench.report import write_json
-from penstock.bench.result import BenchResult, BenchSettings, Plot, at_most
+from penstock.bench.result import BenchResult, BenchSettings, Plot, at_least, at_most
 from penstock.bench.riot.burst import Burst, Overload, burst
 from penstock.bench.riot.compare import OWN_POLICY, Comparison, Job, Times, compare
-from penstock.bench.riot.figures import BALANCE_TOPOLOGY, put_figures
+from penstock.bench.riot.figures import BALANCE_TOPOLOGY, note, put_figures
 from penstock.bench.riot.plots import plots_of
 from penstock.bench.stats import single
 from penstock.scheduling.catalog import POLICIES
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 TOPOLOGIES = ("etl", "pred", "stats", "train")
-PARTS = ("curves", "beyond", "policies", "consumption", "fused", "jobs", "burst")
+PARTS = ("curves", "beyond", "balance", "policies", "consumption", "fused", "jobs", "burst")
 CONSUMPTIONS = ("all", "half", "at-most-10", "at-most-50", "at-most-100", "at-most-500", "at-most-5000")
 CONSUMPTION_TOPOLOGY = "stats"
 # Rates to begin the search with, so that it takes few steps; it goes up and down from there.
@@ -32,19 +32,68 @@ START_RATES: Mapping[str, Mapping[str, float]] = {
     "stats": {"plain": 20.0, "ours": 150.0},
     "train": {"plain": 4.0, "ours": 10.0},
 }
-FULL = Times(warmup=50.0, settle=3.0, measured=8.0, rounds=3, refinements=2)
+FULL = Times(
+    warmup=50.0,
+    settle=3.0,
+    measured=8.0,
+    rounds=3,
+    refinements=2,
+    queue_rounds=5,
+    rows=100.0,
+    longest=40.0,
+    low=30.0,
+    descents=5,
+    confirmations=3,
+    again=True,
+)
 QUICK = Times(warmup=5.0, settle=1.0, measured=2.0, rounds=1, refinements=0)
 # ETL publishes one message for each reading, so that lost rows can be told exactly.
 BURST_TOPOLOGY, BURST_SINK_ROWS = "etl", 1.0
 BURST_SECONDS = 300.0
+# The rate is twice the one held; where that is limited by latency alone, more than is kept up with at all.
+BURST_OVER_HELD, BURST_OVER_KEPT_UP = 2.0, 1.5
+BURST_WAITING_SECONDS = 10.0
+"""So many seconds of rows must have waited, or it was no burst."""
+PART_TOPOLOGY: Mapping[str, str] = {
+    "balance": BALANCE_TOPOLOGY,
+    "consumption": CONSUMPTION_TOPOLOGY,
+    "burst": BURST_TOPOLOGY,
+}
+"""Parts that are measured of one topology only."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--topology", action="append", choices=TOPOLOGIES, help="only these (repeatable)")
-    parser.add_argument("--policy", action="append", choices=sorted(POLICIES), help="beside longest-queue")
+    parser.add_argument(
+        "--policy", action="append", choices=sorted(POLICIES), help="beside longest-queue (repeatable)"
+    )
     parser.add_argument("--only", action="append", choices=PARTS, help="only these parts, and the curves")
     parser.add_argument("--rate", type=float, metavar="ROWS", help="where the search for our rate begins")
+    parser.add_argument(
+        "--rates", type=rates_in, metavar="A,B,C", help="run both sides at these rates, without a search"
+    )
+    parser.add_argument(
+        "--instances", choices=("one", "paper"), default="one", help="of each operator: 1, or as the paper"
+    )
     parser.add_argument("--burst-rate", type=float, metavar="ROWS", help="instead of twice the rate held")
+    parser.add_argument("--burst-seconds", type=float, default=BURST_SECONDS, metavar="S")
+
+
+def rates_in(text: str) -> tuple[float, ...]:
+    """Rates as they are written on the command line.
+
+    >>> rates_in("100,250.5")
+    (100.0, 250.5)
+    """
+    try:
+        rates = tuple(sorted(float(part) for part in text.split(",")))
+    except ValueError:
+        rates = ()
+    if not rates or rates[0] <= 0:
+        raise argparse.ArgumentTypeError(
+            f"rates must be positive numbers with commas between them, got {text!r}: nothing could be fed"
+        )
+    return rates
 
 
 def run(settings: BenchSettings) -> BenchResult:
@@ -63,8 +112,7 @@ def run(settings: BenchSettings) -> BenchResult:
         put_figures(result, made)
         result.plots += plots_of(made)
         if "burst" in parts(settings):
-            with Subscriber(broker, "riot/#") as counter:
-                _put_burst(result, settings, made, Path(scratch), broker.port, counter)
+            _put_burst(result, settings, made, Path(scratch), broker)
     result.setup |= described(settings)
     return result
 
@@ -77,9 +125,10 @@ def _keep(made: Mapping[str, Comparison], settings: BenchSettings) -> None:
 
 
 def parts(settings: BenchSettings) -> Sequence[str]:
-    if settings.option("only"):
-        return tuple(settings.option("only"))
-    return ("curves",) if settings.quick else PARTS
+    """Those asked for by name, and the policies where one is; else all, or the few of a quick run."""
+    few = settings.quick or settings.option("rates")
+    chosen = tuple(settings.option("only") or (("curves",) if few else PARTS))
+    return (*chosen, "policies") if settings.option("policy") and "policies" not in chosen else chosen
 
 
 def jobs(settings: BenchSettings) -> list[Job]:
@@ -87,9 +136,18 @@ def jobs(settings: BenchSettings) -> list[Job]:
     wanted = parts(settings)
     if set(wanted) == {"burst"} and settings.option("burst_rate"):
         return []
-    names = settings.option("topology") or (("pred",) if settings.quick else TOPOLOGIES)
     others = settings.option("policy") or ("min-latency", "min-memory", "random")
-    return [_job(name, wanted, others, settings) for name in names]
+    return [_job(name, wanted, others, settings) for name in _names(wanted, settings)]
+
+
+def _names(wanted: Sequence[str], settings: BenchSettings) -> Sequence[str]:
+    """The topologies asked for; else those that the parts need."""
+    if settings.option("topology"):
+        return tuple(settings.option("topology"))
+    if settings.quick:
+        return (BALANCE_TOPOLOGY,)
+    needed = {PART_TOPOLOGY.get(part, "") for part in wanted}
+    return TOPOLOGIES if "" in needed else [name for name in TOPOLOGIES if name in needed]
 
 
 def _job(name: str, wanted: Sequence[str], others: Sequence[str], settings: BenchSettings) -> Job:
@@ -104,7 +162,10 @@ def _job(name: str, wanted: Sequence[str], others: Sequence[str], settings: Benc
         fused="fused" in wanted,
         times=QUICK if settings.quick else FULL,
         beyond="beyond" in wanted,
-        as_jobs="jobs" in wanted and name == BALANCE_TOPOLOGY,
+        as_jobs="jobs" in wanted,
+        balance="balance" in wanted and name == BALANCE_TOPOLOGY,
+        rates=settings.option("rates") or (),
+        instances=settings.option("instances", "one"),
     )
 
 
@@ -113,22 +174,46 @@ def _put_burst(
     settings: BenchSettings,
     made: Mapping[str, Comparison],
     scratch: Path,
-    port: int,
-    counter: Subscriber,
+    broker: Mosquitto,
 ) -> None:
-    best = made[BURST_TOPOLOGY].ours.highest if BURST_TOPOLOGY in made else None
-    rate = settings.option("burst_rate") or (2 * best.rate if best else 0.0)
-    if not rate:
+    overload = _overload(settings, made)
+    if overload is None:
+        why = f"{BURST_TOPOLOGY} held no rate" if BURST_TOPOLOGY in made else f"{BURST_TOPOLOGY} was not run"
+        note(result, f"rss_growth_mb and lost were not measured: {why}, and no --burst-rate was given")
         return
     folder = scratch / "burst"
     folder.mkdir()
-    overload = Overload(BURST_TOPOLOGY, rate, BURST_SECONDS, BURST_SINK_ROWS)
-    seen = burst(overload, folder, port, lambda: counter.count, settings.say)
+    with Subscriber(broker, "riot/#") as counter:
+        seen = burst(overload, folder, broker.port, lambda: counter.count, settings.say)
+    put_burst(result, seen)
+
+
+def _overload(settings: BenchSettings, made: Mapping[str, Comparison]) -> Overload | None:
+    curve = made[BURST_TOPOLOGY].ours if BURST_TOPOLOGY in made else None
+    rate, held = (
+        settings.option("burst_rate") or 0.0,
+        (settings.option("burst_rate") or 0.0) / BURST_OVER_HELD,
+    )
+    if not rate and curve is not None and curve.highest is not None and curve.highest_kept_up is not None:
+        held = curve.highest.rate
+        rate = max(BURST_OVER_HELD * held, BURST_OVER_KEPT_UP * curve.highest_kept_up.rate)
+    if not rate:
+        return None
+    seconds = settings.option("burst_seconds", BURST_SECONDS)
+    instances = settings.option("instances", "one")
+    return Overload(BURST_TOPOLOGY, held, rate, seconds, BURST_SINK_ROWS, instances)
+
+
+def put_burst(result: BenchResult, seen: Burst) -> None:
+    """The figures of a burst, and its picture."""
     result.put("rss_growth_mb", single(seen.growth_mb), at_most(100.0))
+    result.put("rss_peak_mb", single(seen.peak_mb))
     result.put("lost", single(float(seen.lost)), at_most(0.0))
     result.put("burst_doubled", single(float(seen.doubled)), at_most(0.0))
     result.put("burst_rate", single(seen.rate))
-    result.put("burst_waiting_rows", single(float(seen.most_waiting)))
+    waiting = min(BURST_WAITING_SECONDS, seen.seconds / 10) * seen.rate
+    result.put("burst_waiting_rows", single(float(seen.most_waiting)), at_least(waiting))
+    result.put("burst_spool_mb", single(seen.spool_mb))
     result.put("burst_drain_seconds", single(seen.drain_seconds))
     result.plots.append(Plot("burst", lambda figure: _draw_burst(figure, seen)))
 
@@ -147,12 +232,23 @@ def described(settings: BenchSettings) -> dict[str, object]:
     return {
         "times": vars(times),
         "policy": OWN_POLICY,
+        "instances": settings.option("instances", "one"),
         "rival": "one always-on streaming query for each operator on plain Spark: 2 task slots, FAIR pools, "
-        "tuned checkpoints, one shuffle partition, the same operators, Parquet segments between them. What "
-        "differs beside the scheduling: it plans each batch and runs it as a job, where Penstock plans "
-        "stages once, and runs small turns without state and turns of one task with state without a job",
+        "tuned checkpoints, one shuffle partition, looking for files every 50 ms while idle (Spark's "
+        "default is 10), as many files a batch as there are, the same operators, Parquet segments between "
+        "them. What differs beside the scheduling: it plans each batch and runs it as a job, where Penstock "
+        "plans stages once, and runs small turns without state and turns of one task with state without a "
+        "job; T_as_jobs_* are of Penstock without that",
+        "warm": "the rival's search is done twice, as its code is cold at first, and the higher rate counts; "
+        "its segments are removed after every step",
         "latency": "from a row's arrival at the source until the broker has acknowledged its messages",
-        "held": "mean latency under 1 s, rows late in the step wait no longer than early ones, and at least "
-        "60% of the rows due are published",
+        "held": "mean latency under 1 s, rows late in the step take no longer than early ones, no stage's "
+        "queue keeps more than 5% of what comes to it, and at least 90% of the rows due are published; the "
+        "highest such rate is run twice",
+        "step": "until 100 rows came, at least 8 s and at most 40 s",
+        "consumption": "`all`, too, is cut to turns of about 1 s (the engine's grain) and to four times the "
+        "rows of any turn before",
+        "memory": "after a collection of both processes, the median of the burst's last quarter less that at "
+        "the rate held before it; heap as users have it by default, and a harness that keeps nothing",
         "fed": "every 100 ms a tenth of the rate, from the trace in a loop",
     }

@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import median
+from typing import Any
+
+import psutil
 
 from penstock.bench.riot.compare import MODULE, OWN_POLICY
 from penstock.bench.workers import Worker
+from penstock.spark.feeders import wait_for
 
 DRAIN_SECONDS = 1800.0
-WARM_SECONDS = 40.0
+WARM_SECONDS, MOST_WARM_SECONDS = 120.0, 300.0
 LOOK_SECONDS = 15.0
+PEAK_SECONDS = 1.0
+BASE_SAMPLES = 3
+FLAT_MB = 30.0
+"""Memory is flat, and the burst may begin, when so many samples lie within so much."""
+SUBSCRIBER_SECONDS = 10.0
 
 
 @dataclass(frozen=True)
@@ -21,31 +31,38 @@ class Burst:
 
     rate: float
     seconds: float
+    base_mb: tuple[float, ...]
+    """After a collection, at the rate held, before the burst."""
     memory_mb: tuple[tuple[float, float], ...]
+    """After a collection, during the burst."""
+    peak_mb: float
+    """The most there was at any time, as it was."""
     most_waiting: int
+    spool_mb: float
     fed: int
     out: int
     expected: int
     received: int
+    stored: tuple[int, int]
+    """Rows in the table, and how many different readings they are."""
     drain_seconds: float
 
     @property
     def growth_mb(self) -> float:
-        """From the first quarter of the burst to its last: the greatest of each."""
+        """From the time at the rate held to the last quarter of the burst: the medians."""
         quarter = max(len(self.memory_mb) // 4, 1)
-        first = max(memory for _, memory in self.memory_mb[:quarter])
-        last = max(memory for _, memory in self.memory_mb[-quarter:])
-        return last - first
+        return median(memory for _, memory in self.memory_mb[-quarter:]) - median(self.base_mb)
 
     @property
     def lost(self) -> int:
-        """Rows that were due at the sink and were not published, or were not received by the subscriber."""
-        return max(self.expected - min(self.out, self.received), 0)
+        """Rows that are missing at one of the ends: not published, not received, or not stored."""
+        published = max(self.expected - min(self.out, self.received), 0)
+        return published + max(self.fed - self.stored[1], 0)
 
     @property
     def doubled(self) -> int:
-        """Rows that were published more often than they were due."""
-        return max(self.out - self.expected, 0)
+        """Rows that were published or stored more often than they were due."""
+        return max(self.out - self.expected, 0) + self.stored[0] - self.stored[1]
 
 
 @dataclass(frozen=True)
@@ -53,10 +70,13 @@ class Overload:
     """A topology that is fed too fast."""
 
     topology: str
+    held: float
+    """The rate that it holds, in rows per second; the burst comes at `rate`."""
     rate: float
     seconds: float
     sink_rows: float
     """Rows at the sink for each that is fed in; exact for the topology chosen."""
+    instances: str = "one"
 
 
 def burst(
@@ -65,29 +85,64 @@ def burst(
     """Feeds too fast, then lets everything come out. `received` tells what the subscriber has counted."""
     before = received()
     arguments = ("--side", "ours", "--topology", overload.topology, "--port", str(port))
-    with Worker(MODULE, folder, *arguments, "--policy", OWN_POLICY) as worker:
+    options = ("--policy", OWN_POLICY, "--instances", overload.instances, "--lean")
+    with Worker(MODULE, folder, *arguments, *options) as worker:
         worker.ready()
-        say(f"burst: {overload.topology} warming up")
-        worker.ask(do="warm", rate=overload.rate / 4, seconds=WARM_SECONDS)
-        memory, waiting, begun = [], 0, time.time()
+        base = _base(worker, overload, say)
         worker.ask(do="set_rate", rate=overload.rate)
-        while (passed := time.time() - begun) < overload.seconds:
-            time.sleep(min(LOOK_SECONDS, overload.seconds - passed))
-            seen = worker.ask(do="memory")
-            memory.append((time.time() - begun, seen["driver_mb"] + seen["spark_mb"]))
-            waiting = max(waiting, int(seen["waiting"]))
-            say(f"burst: {passed:.0f} s, {memory[-1][1]:,.0f} MB, {waiting:,} rows wait")
+        seen = list(_looks(worker, overload.seconds, "burst", say))
         drained = worker.ask(do="drain", limit=DRAIN_SECONDS)
         if not drained["done"]:
             say(f"burst: not everything came out within {DRAIN_SECONDS:,.0f} s")
+    expected = round(drained["fed"] * overload.sink_rows)
+    # What the broker has acknowledged may still be on its way to the subscriber.
+    wait_for(lambda: received() - before >= expected, SUBSCRIBER_SECONDS, 0.1)
     return Burst(
         rate=overload.rate,
         seconds=overload.seconds,
-        memory_mb=tuple(memory),
-        most_waiting=waiting,
+        base_mb=tuple(base),
+        memory_mb=tuple((each["at"], each["memory_mb"]) for each in seen),
+        peak_mb=max(each["peak_mb"] for each in seen),
+        most_waiting=max(int(each["waiting"]) for each in seen),
+        spool_mb=max(each["spool_mb"] for each in seen),
         fed=drained["fed"],
         out=drained["out"],
-        expected=round(drained["fed"] * overload.sink_rows),
+        expected=expected,
         received=received() - before,
+        stored=tuple(drained["stored"]),
         drain_seconds=drained["seconds"],
     )
+
+
+def _base(worker: Worker, overload: Overload, say: Callable[[str], None]) -> list[float]:
+    """Runs at the rate held until code is compiled and memory is flat; its last samples."""
+    worker.ask(do="set_rate", rate=overload.held)
+    samples: list[float] = []
+    for look in _looks(worker, MOST_WARM_SECONDS, "before the burst", say):
+        samples = [*samples, look["memory_mb"]][-BASE_SAMPLES:]
+        flat = len(samples) == BASE_SAMPLES and max(samples) - min(samples) <= FLAT_MB
+        if flat and look["at"] >= WARM_SECONDS:
+            break
+    return samples
+
+
+def _looks(worker: Worker, seconds: float, what: str, say: Callable[[str], None]) -> Iterator[dict[str, Any]]:
+    """Looks at the worker again and again; between, how much memory it has without a collection."""
+    begun, peak = time.time(), 0.0
+    while (passed := time.time() - begun) < seconds:
+        until = time.time() + min(LOOK_SECONDS, seconds - passed)
+        while (left := until - time.time()) > 0:
+            time.sleep(min(PEAK_SECONDS, left))
+            peak = max(peak, _memory_mb(worker.pid))
+        seen = worker.ask(do="memory")
+        memory = seen["driver_mb"] + seen["spark_mb"]
+        say(
+            f"{what}: {passed:.0f} s, {memory:,.0f} MB, at most {peak:,.0f}; {seen['waiting']:,.0f} rows wait"
+        )
+        yield {**seen, "at": time.time() - begun, "memory_mb": memory, "peak_mb": peak}
+
+
+def _memory_mb(pid: int) -> float:
+    process = psutil.Process(pid)
+    all_of_it = (process, *process.children(recursive=True))
+    return float(sum(each.memory_info().rss for each in all_of_it)) / 1e6

@@ -3,33 +3,59 @@
 from __future__ import annotations
 
 import os
+import random
 import signal
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from penstock.bench.riot.steps import KEEPS_UP, Curve, Ladder, Step, climb
+from penstock.bench.riot.steps import KEEPS_UP, Curve, Ladder, Step, climb, higher
 from penstock.bench.workers import Worker
+from penstock.errors import PenstockError
 
 MODULE = "penstock.bench.riot.worker"
 OWN_POLICY = "longest-queue"
-DRAIN_SECONDS = 60.0
+DRAIN_SECONDS, LAST_DRAIN_SECONDS = 60.0, 300.0
 # Where throughput alone is searched, steps are longer, as a queue may grow slowly.
 LONG = 2.0
+# A rate that is low for both sides, and one that ours does not hold.
+LOW_SHARE, LEAST_LOW_RATE, OVERLOAD = 0.1, 0.2, 1.3
+# Steps of the other policies below where their search begins, for their curves.
+LOW_STEPS = (0.05, 0.2)
+ORDER_SEED = 11
 
 
 @dataclass(frozen=True)
 class Times:
-    """How long things take, in seconds, and how often the sides alternate."""
+    """How long things take, in seconds, and how often."""
 
     warmup: float
     settle: float
     measured: float
     rounds: int
+    """How often the sides alternate; at the rate that tells queue times, `queue_rounds`."""
     refinements: int
+    queue_rounds: int = 1
+    rows: float = 0.0
+    """A step lasts until so many rows came, but no longer than `longest`."""
+    longest: float = 0.0
+    low: float = 4.0
+    """A step at the low rate, with its few rows."""
+    descents: int = 3
+    confirmations: int = 0
+    again: bool = False
+    """Whether the rival is searched twice: the first time its code is cold."""
+
+    def seconds(self, rate: float) -> float:
+        """Of a step at that rate.
+
+        >>> times = Times(warmup=50, settle=3, measured=8, rounds=3, refinements=2, rows=100, longest=40)
+        >>> [times.seconds(rate) for rate in (1, 5, 1000)]
+        [40, 20.0, 8]
+        """
+        return max(min(self.rows / rate, self.longest), self.measured)
 
 
 @dataclass(frozen=True)
@@ -46,6 +72,16 @@ class Job:
     """Whether to search the highest rates that the sides keep up with, however late rows come out."""
     as_jobs: bool = False
     """Whether to measure ours also with every turn planned and run as a job, as plain Spark does."""
+    balance: bool = False
+    """Whether to look at utilisation and queue times at a low and at a high rate, the same on both sides."""
+    rates: Sequence[float] = ()
+    """The rates to run, instead of a search."""
+    instances: str = "one"
+    """Of each operator: "one", or as many as on the "paper"."""
+
+
+Pairs = list[tuple[Step, Step]]
+"""The rival and ours at the same rate, one after the other, several times."""
 
 
 @dataclass
@@ -55,15 +91,21 @@ class Comparison:
     job: Job
     plain: Curve
     ours: Curve
-    in_turn: list[tuple[Step, Step]] = field(default_factory=list)
-    """The rival and ours at the same rate, one after the other, several times."""
+    in_turn: Pairs = field(default_factory=list)
+    """At the highest rate that the rival holds."""
     policies: dict[str, Curve] = field(default_factory=dict)
     consumptions: dict[str, Curve] = field(default_factory=dict)
     fused: Curve | None = None
-    at_most: list[tuple[Step, Step]] = field(default_factory=list)
-    """The same at the highest rate that the rival keeps up with."""
-    as_jobs: tuple[Curve, Step] | None = None
-    """Ours with every turn run as a job: its curve, and its step at the rival's rate."""
+    at_most: Pairs = field(default_factory=list)
+    """At the highest rate that the rival keeps up with."""
+    low: Pairs = field(default_factory=list)
+    """At a rate that is low for both."""
+    high: Pairs = field(default_factory=list)
+    """At the highest rate that ours holds."""
+    overloaded: dict[str, list[Step]] = field(default_factory=dict)
+    """Ours by policy at a rate that it does not hold, where shares of the pool differ from what is served."""
+    as_jobs: tuple[Curve, Pairs] | None = None
+    """Ours with every turn run as a job: its curve, and in turn with the rival at the rival's rate."""
 
     @property
     def plain_best(self) -> Step:
@@ -98,27 +140,55 @@ class Measured:
         self._worker.ask(do="warm", rate=start, seconds=job.times.warmup)
         self.drain()
 
-    def step(self, rate: float, what: str = "", longer: float = 1.0) -> Step:
+    def step(
+        self, rate: float, what: str = "", seconds: float | None = None, *, patient: bool = False
+    ) -> Step:
+        """Lasts as the rate needs it, where no seconds are given; if `patient`, however old rows are."""
         times = self._job.times
-        seconds = times.measured * longer
-        answer = self._worker.ask(do="step", rate=rate, settle=times.settle, seconds=seconds)
-        step = Step.of(answer)
-        verdict = "held" if step.held else "not held"
+        seconds = seconds or times.seconds(rate)
+        request = {"rate": rate, "settle": times.settle, "seconds": seconds, "patient": patient}
+        step = Step.of(self._worker.ask(do="step", **request))
         self._say(
-            f"{self._job.topology}, {what or self._side}: {rate:,.0f} rows/s, mean {step.mean:.3f} s, "
-            f"p99 {step.p99:.2f} s, {verdict}"
+            f"{self._job.topology}, {what or self._side}: {rate:,.3g} rows/s, mean {step.mean:.3f} s, "
+            f"p99 {step.p99:.2f} s, {_verdict(step)}"
         )
-        if not step.held:
+        # Plain Spark lists all segments of its queues at every look, until they are removed.
+        if not step.held or self._side == "plain":
             self.drain()
         return step
 
-    def climb(self, start: float, what: str = "", *, roughly: bool = False) -> Curve:
-        """`roughly`: in fewer steps, for variants of what is measured well."""
-        refined = min(self._job.times.refinements, 1) if roughly else self._job.times.refinements
-        ladder = Ladder(start, refinements=refined, tries=1 if roughly else 2)
-        curve = climb(ladder, lambda rate: self.step(rate, what))
+    def search(self) -> Curve:
+        """The curve of a side: the highest rate it holds, or the rates that were asked for."""
+        job = self._job
+        if job.rates:
+            return Curve(tuple(self.step(rate) for rate in job.rates))
+        if self._side == "ours" or not job.times.again:
+            return self.climb(job.start_rate[self._side])
+        cold = self._climb(self._ladder(job.start_rate["plain"]), "plain, cold", job.times.measured)
+        return higher(cold, self.climb((cold.highest or cold.least).rate))
+
+    def climb(
+        self, start: float, what: str = "", *, roughly: bool = False, low_steps: Sequence[float] = ()
+    ) -> Curve:
+        """`roughly`: in fewer steps, for variants of what is measured well; `low_steps` come before."""
+        low = tuple(self.step(rate, what) for rate in low_steps)
+        return Curve(low + self._climb(self._ladder(start, roughly=roughly), what).steps)
+
+    def _climb(self, ladder: Ladder, what: str, seconds: float | None = None) -> Curve:
+        curve = climb(ladder, lambda rate: self.step(rate, what, seconds))
         self.drain()
         return curve
+
+    def _ladder(self, start: float, *, roughly: bool = False) -> Ladder:
+        times = self._job.times
+        if roughly:
+            return Ladder(start, refinements=min(times.refinements, 1), tries=1, descents=times.descents)
+        return Ladder(
+            start,
+            refinements=times.refinements,
+            descents=times.descents,
+            confirmations=times.confirmations,
+        )
 
     def beyond(self, curve: Curve) -> Curve:
         """The curve with what lies beyond it: up to the highest rate that the side keeps up with."""
@@ -126,12 +196,26 @@ class Measured:
         start = max(2 * known.rate if known else 0.0, 10 * self._job.start_rate["plain"])
         ladder = Ladder(start, factor=2.0, refinements=1, most=9, tries=1)
         what = f"{self._side}, throughput alone"
-        more = climb(ladder, lambda rate: self.step(rate, what, LONG), KEEPS_UP)
+        seconds = LONG * self._job.times.measured
+        more = climb(ladder, lambda rate: self.step(rate, what, seconds), KEEPS_UP)
         self.drain()
         return Curve(curve.steps + more.steps)
 
+    def warm(self, rate: float) -> None:
+        self._worker.ask(do="warm", rate=rate, seconds=self._job.times.warmup)
+        self.drain()
+
     def drain(self) -> None:
-        self._worker.ask(do="drain", limit=DRAIN_SECONDS)
+        """Lets everything come out: what is left would be measured in the next step."""
+        if self._worker.ask(do="drain", limit=DRAIN_SECONDS)["done"]:
+            return
+        self._say(f"{self._job.topology}, {self._side}: rows still wait after {DRAIN_SECONDS:g} s")
+        if not self._worker.ask(do="drain", limit=LAST_DRAIN_SECONDS)["done"]:
+            raise PenstockError(
+                f"all rows must come out before the next step, but {self._job.topology}, {self._side} was "
+                f"not done after another {LAST_DRAIN_SECONDS:g} s: the next step would be measured with old "
+                "rows; run it with lower --rates"
+            )
 
     def reschedule(self, policy: str, consumption: str = "all") -> None:
         self._worker.ask(do="reschedule", policy=policy, consumption=consumption)
@@ -155,23 +239,31 @@ class Measured:
         self._worker.close()
 
 
+def _verdict(step: Step) -> str:
+    if step.held:
+        return "held"
+    return f"not held, growing: {', '.join(step.growing)}" if step.growing else "not held"
+
+
 def compare(job: Job, folder: Path, port: int, say: Callable[[str], None]) -> Comparison:
     """Runs the rival, then ours, then both in turn, then what else of ours is asked for."""
-    with ExitStack() as sides:
-        plain = sides.enter_context(Measured(job, "plain", folder, port, say))
-        rival = plain.climb(job.start_rate["plain"])
+    options = ("--instances", job.instances)
+    with Measured(job, "plain", folder, port, say, *options) as plain:
+        rival = plain.search()
         plain.pause()
-        ours = sides.enter_context(Measured(job, "ours", folder, port, say))
-        made = Comparison(job, rival, ours.climb(job.start_rate["ours"]))
-        made.in_turn = [_both(plain, ours, made.plain_best.rate) for _ in range(job.times.rounds)]
-        if job.beyond:
-            _go_beyond(made, plain, ours)
-        _variants(made, ours)
-    if job.as_jobs:
-        folder.joinpath("as-jobs").mkdir()
-        with Measured(job, "ours", folder / "as-jobs", port, say, "--as-jobs") as planned:
-            curve = planned.climb(job.start_rate["ours"] / 2, "every turn a job", roughly=True)
-            made.as_jobs = curve, planned.step(made.plain_best.rate, "every turn a job")
+        with Measured(job, "ours", folder, port, say, *options) as ours:
+            made = Comparison(job, rival, ours.search())
+            made.in_turn = _in_turn(plain, ours, made.plain_best.rate, job.times.rounds)
+            if job.beyond:
+                _go_beyond(made, plain, ours)
+            if job.balance:
+                _look_at_balance(made, plain, ours)
+            _variants(made, ours)
+        if job.as_jobs:
+            folder.joinpath("as-jobs").mkdir()
+            with Measured(job, "ours", folder / "as-jobs", port, say, *options, "--as-jobs") as planned:
+                curve = planned.climb(job.start_rate["ours"] / 2, "every turn a job", roughly=True)
+                made.as_jobs = curve, _in_turn(plain, planned, made.plain_best.rate, job.times.rounds)
     return made
 
 
@@ -182,20 +274,46 @@ def _go_beyond(made: Comparison, plain: Measured, ours: Measured) -> None:
     made.plain = plain.beyond(made.plain)
     plain.pause()
     ours.go_on()
+
+
+def _look_at_balance(made: Comparison, plain: Measured, ours: Measured) -> None:
+    """Both sides at the same low and the same high rate; the rival need not hold the high one."""
+    times = made.job.times
     if most := made.plain.highest_kept_up:
-        made.at_most = [_both(plain, ours, most.rate) for _ in range(made.job.times.rounds)]
+        seconds = LONG * times.seconds(most.rate)
+        made.at_most = _in_turn(plain, ours, most.rate, times.queue_rounds, seconds)
+    low = max(LOW_SHARE * made.plain_best.rate, LEAST_LOW_RATE)
+    made.low = _in_turn(plain, ours, low, times.rounds, times.low)
+    if (best := made.ours.highest) is None:
+        return
+    made.high = _in_turn(plain, ours, best.rate, times.rounds, patient=True)
+    for policy in ("random", OWN_POLICY):
+        ours.reschedule(policy)
+        made.overloaded[policy] = [
+            ours.step(OVERLOAD * best.rate, f"{policy}, too much", patient=True) for _ in range(times.rounds)
+        ]
 
 
-def _both(plain: Measured, ours: Measured, rate: float) -> tuple[Step, Step]:
-    ours.pause()
-    plain.go_on()
-    rival = plain.step(rate)
-    plain.drain()
-    plain.pause()
-    ours.go_on()
-    own = ours.step(rate)
-    ours.drain()
-    return rival, own
+def _in_turn(
+    plain: Measured,
+    ours: Measured,
+    rate: float,
+    rounds: int,
+    seconds: float | None = None,
+    *,
+    patient: bool = False,
+) -> Pairs:
+    """Each side at the rate while the other one rests; at the end ours runs."""
+    made = []
+    for _ in range(rounds):
+        ours.pause()
+        plain.go_on()
+        rival = plain.step(rate, "", seconds, patient=patient)
+        plain.pause()
+        ours.go_on()
+        made.append((rival, ours.step(rate, "", seconds, patient=patient)))
+        ours.drain()
+    return made
 
 
 def _variants(made: Comparison, ours: Measured) -> None:
@@ -203,12 +321,21 @@ def _variants(made: Comparison, ours: Measured) -> None:
     for policy in made.job.policies:
         if policy != OWN_POLICY:
             ours.reschedule(policy)
-            made.policies[policy] = ours.climb(best.rate * 0.6, policy, roughly=True)
-    for consumption in made.job.consumptions:
-        ours.reschedule(OWN_POLICY, consumption)
-        made.consumptions[consumption] = ours.climb(best.rate * 0.4, consumption, roughly=True)
+            low = [share * best.rate for share in LOW_STEPS]
+            made.policies[policy] = ours.climb(best.rate * 0.6, policy, roughly=True, low_steps=low)
+    made.consumptions = _consumptions(made.job, ours, best.rate)
     if made.job.fused:
         ours.reschedule(OWN_POLICY)
         ours.fuse()
-        ours.step(best.rate, "fused, warming up")
-        made.fused = ours.climb(best.rate, "fused", roughly=True)
+        ours.warm(best.rate)
+        made.fused = ours.climb(best.rate, "fused")
+
+
+def _consumptions(job: Job, ours: Measured, best_rate: float) -> dict[str, Curve]:
+    """In any order, so that none is always the coldest."""
+    shuffled = random.Random(ORDER_SEED).sample(job.consumptions, len(job.consumptions))
+    found = {}
+    for consumption in shuffled:
+        ours.reschedule(OWN_POLICY, consumption)
+        found[consumption] = ours.climb(best_rate * 0.4, consumption)
+    return {name: found[name] for name in job.consumptions}

@@ -18,12 +18,14 @@ class Drip:
     """Feeds rows with the columns `arrived` and `msgid` at a rate that may be changed at any time.
 
     Rows arrive when they are due, also where the one who takes them in is late. Nothing is due for the time
-    at rate 0, in which the process may have been stopped by a signal.
+    at rate 0, in which the process may have been stopped by a signal. What was fed when is in `ticks`, unless
+    `keep` is false: then nothing here grows with time.
     """
 
-    def __init__(self, trace: pa.Table, put: Put):
+    def __init__(self, trace: pa.Table, put: Put, *, keep: bool = True):
         self._trace = trace.combine_chunks()
         self._put = put
+        self._keep = keep
         self._rate = 0.0
         self._anew = False
         self.rows = 0
@@ -60,7 +62,8 @@ class Drip:
             if rows:
                 self._owed -= rows
                 self._put(self._next(rows, due), due)
-                self.ticks.append((due, rows))
+                if self._keep:
+                    self.ticks.append((due, rows))
 
     def _next(self, rows: int, due: float) -> pa.Table:
         size = self._trace.num_rows

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from penstock.bench.result import BenchResult, Table, at_least, at_most, within
-from penstock.bench.riot.compare import OWN_POLICY, Comparison
-from penstock.bench.riot.steps import Curve, Step
-from penstock.bench.stats import single, summary
+from penstock.bench.result import BenchResult, Mark, Table, at_least, at_most, over, under, within
+from penstock.bench.riot.compare import OWN_POLICY, Comparison, Pairs
+from penstock.bench.riot.predict import predicted_rate
+from penstock.bench.riot.side import SLOTS
+from penstock.bench.riot.steps import Curve, Step, heaviest, waited
+from penstock.bench.stats import Summary, quantile, single, summary
 
 # EdgeWise studies the balance of utilisation and the queue times on PRED, consumption on STATS.
 BALANCE_TOPOLOGY = "pred"
@@ -18,17 +20,17 @@ def put_figures(result: BenchResult, made: Mapping[str, Comparison]) -> None:
     """All figures that can be told from these topologies."""
     for name, one in made.items():
         _put_ratios(result, name, one)
+        _put_consumptions(result, one)
     studied = made.get(BALANCE_TOPOLOGY)
-    if studied is not None:
+    if studied is not None and studied.job.balance:
         _put_balance(result, studied)
-    for one in made.values():
-        for consumption, curve in one.consumptions.items():
-            rate = curve.highest.rate if curve.highest else 0.0
-            result.put(f"consumption_{consumption.removeprefix('at-most-')}", single(rate))
-    steps = [step for one in made.values() for step in one.ours.steps if step.turn_seconds]
-    shares = [step.scheduler_seconds / step.turn_seconds for step in steps]
-    if shares:
-        result.put("scheduler_share", summary(shares), at_most(0.02))
+    else:
+        note(
+            result,
+            "cv_*, weight_cv, rate_predicted_ratio and tq_share were not measured: they are told by part "
+            f"balance of {BALANCE_TOPOLOGY}",
+        )
+    _put_scheduler_share(result, [step for one in made.values() for step in one.ours.steps if step.held])
     result.tables.append(
         Table("highest rate held", COLUMNS, [row for one in made.values() for row in rows(one)])
     )
@@ -38,12 +40,12 @@ def _put_ratios(result: BenchResult, name: str, one: Comparison) -> None:
     ours, rival = one.ours.highest, one.plain_best
     result.put(f"{name}_throughput_ratio", single(ours.rate / rival.rate if ours else 0.0), at_least(3.0))
     if one.plain.highest is None:
-        result.setup.setdefault("notes", []).append(
+        note(
+            result,
             f"{name}: the rival held no rate that was tried; the least of them, {rival.rate:,.0f} rows/s, "
-            "stands for its highest, so that the ratio is less than the true one"
+            "stands for its highest, so that the ratio is less than the true one",
         )
-    ratios = [plain.mean / own.mean for plain, own in one.in_turn if own.mean]
-    result.put(f"{name}_latency_ratio", summary(ratios), at_least(3.0))
+    _put(result, f"{name}_latency_ratio", _latency_ratios(one.in_turn), at_least(3.0))
     result.put(f"{name}_rate", single(ours.rate if ours else 0.0))
     result.put(f"{name}_rate_rival", single(one.plain.highest.rate if one.plain.highest else 0.0))
     if one.fused is not None and ours is not None:
@@ -65,38 +67,102 @@ def _put_beyond(result: BenchResult, name: str, one: Comparison) -> None:
         result.put(f"{name}_unlimited_rate_rival", single(rival.rate))
     if one.as_jobs is None:
         return
-    curve, step = one.as_jobs
+    curve, pairs = one.as_jobs
     best = curve.highest.rate if curve.highest else 0.0
     result.put(f"{name}_as_jobs_throughput_ratio", single(best / one.plain_best.rate))
-    ratios = [plain.mean / step.mean for plain, _ in one.in_turn if step.mean]
-    result.put(f"{name}_as_jobs_latency_ratio", summary(ratios))
+    _put(result, f"{name}_as_jobs_latency_ratio", _latency_ratios(pairs))
+
+
+def _latency_ratios(pairs: Pairs) -> list[float]:
+    """The rival's mean latency over ours; 0 where ours published nothing, none where the rival did not."""
+    return [plain.mean / own.mean if own.mean else 0.0 for plain, own in pairs if plain.mean]
+
+
+def note(result: BenchResult, text: str) -> None:
+    """Says something beside the figures."""
+    result.setup.setdefault("notes", []).append(text)
+
+
+def _put_consumptions(result: BenchResult, one: Comparison) -> None:
+    rates = {
+        name.removeprefix("at-most-"): curve.highest.rate if curve.highest else 0.0
+        for name, curve in one.consumptions.items()
+    }
+    for name, rate in rates.items():
+        result.put(f"consumption_{name}", single(rate))
+    if counted := {name: rate for name, rate in rates.items() if name.isdigit()}:
+        best = max(counted, key=lambda name: counted[name])
+        result.put("consumption_best", single(float(best)))
+        note(
+            result, f"consumption_best: of at-most-N, N = {best} holds the most, {counted[best]:,.0f} rows/s"
+        )
+
+
+def _put_scheduler_share(result: BenchResult, steps: Sequence[Step]) -> None:
+    """Over all held steps together: an idle one has hardly any turns to compare with."""
+    shares = [step.scheduler_seconds / step.turn_seconds for step in steps if step.turn_seconds]
+    if shares:
+        whole = sum(step.scheduler_seconds for step in steps) / sum(step.turn_seconds for step in steps)
+        told = Summary(whole, quantile(shares, 0.1), quantile(shares, 0.9), len(shares))
+        result.put("scheduler_share", told, at_most(0.02))
+        worked = sum(step.scheduler_cpu_seconds for step in steps)
+        result.put("scheduler_cpu_share", single(worked / sum(step.turn_seconds for step in steps)))
 
 
 def _put_balance(result: BenchResult, one: Comparison) -> None:
-    """How evenly both sides serve the stages: low is the rate that both hold, high the most of each."""
-    both = [[own for _, own in one.in_turn], [plain for plain, _ in one.in_turn]]
-    highs = [one.ours.highest_kept_up or one.ours.least, one.plain.highest_kept_up or one.plain.least]
-    for suffix, low, most in zip(("", "_rival"), both, highs, strict=True):
-        for when, steps in (("low", low), ("high", [most])):
-            known = [step.utilisation_cv for step in steps if step.utilisation_cv is not None]
-            if known:
-                result.put(f"cv{suffix}_{when}", summary(known))
-    high = one.ours.highest or one.ours.least
-    if high.weight_cv is not None:
-        result.put("weight_cv", single(high.weight_cv), at_most(0.3))
-    if high.predicted_rate:
-        result.put("rate_predicted_ratio", single(high.rate / high.predicted_rate), within(0.8, 1.2))
-    pairs = one.at_most or one.in_turn
-    shares = [(own.queue_share(own.heaviest), plain.queue_share(own.heaviest)) for plain, own in pairs]
-    if told := [own / plain for own, plain in shares if plain]:
-        result.put("tq_share", summary(told), at_most(1.0))
-    times = [(_queue_seconds(own, own.heaviest), _queue_seconds(plain, own.heaviest)) for plain, own in pairs]
-    if told := [own / plain for own, plain in times if plain]:
-        result.put("tq_seconds_ratio", summary(told))
+    """How evenly both sides serve the stages, at a low and at a high rate that are the same for both."""
+    for place, suffix, mark in ((1, "", under), (0, "_rival", over)):
+        low, high = (_known([pair[place].utilisation_cv for pair in pairs]) for pairs in (one.low, one.high))
+        _put(result, f"cv{suffix}_low", low)
+        _put(result, f"cv{suffix}_high", high, mark(summary(low).value if low else 0.0))
+    if one.high and not all(plain.keeps_up for plain, _ in one.high):
+        note(result, f"cv_rival_high: the rival does not keep up with {one.high[0][0].rate:,.0f} rows/s")
+    for policy, name, limit in (
+        (OWN_POLICY, "weight_cv", at_most(0.3)),
+        ("random", "weight_cv_random", None),
+    ):
+        _put(result, name, _known([step.weight_cv for step in one.overloaded.get(policy, [])]), limit)
+    _put_rates(result, one)
+    _put_queue_time(result, one.at_most or one.in_turn)
 
 
-def _queue_seconds(step: Step, stage: str) -> float:
-    return step.stages[stage]["queue_seconds"] if stage in step.stages else 0.0
+def _put_rates(result: BenchResult, one: Comparison) -> None:
+    """The highest rate against what is told by turns at lower rates, and by those at the highest itself."""
+    high = one.ours.highest
+    beside = [own for pairs in (one.in_turn, one.low, one.at_most) for _, own in pairs]
+    expected = predicted_rate(Curve((*beside, *one.ours.steps)), SLOTS)
+    _put(
+        result, "rate_predicted_ratio", [high.rate / expected] if high and expected else [], within(0.8, 1.2)
+    )
+    if high and high.predicted_rate:
+        result.put("pool_busy", single(high.rate / high.predicted_rate))
+    if high and high.weight_cv is not None:
+        result.put("weight_cv_held", single(high.weight_cv))
+
+
+def _put_queue_time(result: BenchResult, pairs: Pairs) -> None:
+    """The part of the stage with the most work, in ours over that in the rival."""
+    stage = heaviest([own for _, own in pairs])
+    for name, strictly, mark in (("tq_share", False, under(1.0)), ("tq_share_strict", True, None)):
+        shares = [
+            (own.wait_share(stage, strictly=strictly), plain.wait_share(stage, strictly=strictly))
+            for plain, own in pairs
+        ]
+        _put(result, name, [own / plain for own, plain in shares if plain], mark)
+    seconds = [(waited(own.stages[stage]), waited(plain.stages[stage])) for plain, own in pairs]
+    _put(result, "tq_seconds_ratio", [own / plain for own, plain in seconds if plain])
+
+
+def _known(values: Sequence[float | None]) -> list[float]:
+    return [value for value in values if value is not None]
+
+
+def _put(result: BenchResult, name: str, values: Sequence[float], mark: Mark | None = None) -> None:
+    """The median of what is known; with nothing known a figure that has a mark is a figure missed."""
+    if values:
+        result.put(name, summary(values), mark)
+    elif mark is not None:
+        result.marks[name] = mark
 
 
 def rows(one: Comparison) -> Sequence[Sequence[str]]:

@@ -53,15 +53,23 @@ def draw_latency(figure: Figure, one: Comparison) -> None:
 def draw_consumption(figure: Figure, one: Comparison) -> None:
     """The same for each rule of how many rows a turn takes (figure 11)."""
     axes = _axes(figure, f"{one.job.topology.upper()}: rows that a turn takes")
-    for (name, curve), colour in zip(one.consumptions.items(), (OWN_COLOUR, *OTHER_COLOURS), strict=False):
+    curves = {"plain Spark": one.plain, **one.consumptions}
+    for (name, curve), colour in zip(
+        curves.items(), (PLAIN_COLOUR, OWN_COLOUR, *OTHER_COLOURS), strict=False
+    ):
         _line(axes, name, curve, colour)
     _limits(axes, figure)
 
 
 def _line(axes: Axes, name: str, curve: Curve, colour: str) -> None:
+    """Steps that kept up make the line; what a step published that did not is no throughput, but shown."""
     steps = [step for step in curve.by_rate if step.published_per_second > 0]
-    across, up = [step.published_per_second for step in steps], [step.mean for step in steps]
+    good = [(step.published_per_second, step.mean) for step in steps if step.keeps_up]
+    bad = [(step.published_per_second, step.mean) for step in steps if not step.keeps_up]
+    across, up = zip(*good, strict=True) if good else ((), ())
     axes.plot(across, up, "o-", color=colour, markersize=4, linewidth=1.4, label=name)
+    if bad:
+        axes.plot(*zip(*bad, strict=True), "x", color=colour, markersize=4)
 
 
 def _limits(axes: Axes, figure: Figure) -> None:
@@ -78,10 +86,11 @@ def _limits(axes: Axes, figure: Figure) -> None:
 def draw_utilisation(figure: Figure, one: Comparison) -> None:
     """Coefficient of variation of the stages' utilisation over the input rate (figure 8)."""
     axes = _axes(figure, f"{one.job.topology.upper()}: how unevenly stages are utilised")
-    for name, curve, colour in (("plain Spark", one.plain, PLAIN_COLOUR), (OWN_POLICY, one.ours, OWN_COLOUR)):
-        known = [
-            (step.rate, step.utilisation_cv) for step in curve.by_rate if step.utilisation_cv is not None
-        ]
+    pairs = [pair for pairs in (one.low, one.high) for pair in pairs[-1:]]
+    sides = (("plain Spark", one.plain, PLAIN_COLOUR, 0), (OWN_POLICY, one.ours, OWN_COLOUR, 1))
+    for name, curve, colour, place in sides:
+        steps = Curve((*curve.steps, *(pair[place] for pair in pairs))).by_rate
+        known = [(step.rate, step.utilisation_cv) for step in steps if step.utilisation_cv is not None]
         axes.plot(*zip(*known, strict=True), "o-", color=colour, markersize=4, label=name)
     axes.set_xscale("log")
     axes.set_xlabel("input rows per second")
@@ -90,23 +99,29 @@ def draw_utilisation(figure: Figure, one: Comparison) -> None:
 
 
 def draw_times(figure: Figure, one: Comparison) -> None:
-    """T_Q, T_S and T_C of each stage at the same rate, on both sides (figures 9 and 10)."""
-    plain, own = (one.at_most or one.in_turn)[-1]
+    """T_Q, T_S and T_C of each stage at a low, a middle and a high rate, on both sides (figures 9 and 10)."""
+    at_rates = [pairs[-1] for pairs in (one.low, one.in_turn, one.at_most) if pairs]
     both = figure.subplots(1, 2, sharey=True)
-    for axes, title, step in zip(both, ("plain Spark", OWN_POLICY), (plain, own), strict=True):
-        _bars(axes, step)
-        plain_axes(axes, f"{title}, {step.rate:,.0f} rows/s")
-    both[0].set_ylabel("seconds of a row at the stage")
-    figure.legend(*both[0].get_legend_handles_labels(), loc="outside lower center", ncols=3, frameon=False)
+    for place, (axes, title) in enumerate(zip(both, ("plain Spark", OWN_POLICY), strict=True)):
+        _bars(axes, [pair[place] for pair in at_rates])
+        plain_axes(axes, title)
+    rates = ", ".join(f"{own.rate:,.3g}" for _, own in at_rates)
+    both[0].set_ylabel(f"seconds of a row at {rates} rows/s")
+    handles, labels = both[0].get_legend_handles_labels()
+    figure.legend(handles[:3], labels[:3], loc="outside lower center", ncols=3, frameon=False)
 
 
-def _bars(axes: Axes, step: Step) -> None:
-    names = list(step.stages)
-    below = [0.0] * len(names)
-    for (part, colour), label in zip(PARTS, ("queue T_Q", "schedule T_S", "compute T_C"), strict=True):
-        heights = [step.stages[name][part] for name in names]
-        axes.bar(range(len(names)), heights, bottom=below, color=colour, label=label)
-        below = [low + height for low, height in zip(below, heights, strict=True)]
+def _bars(axes: Axes, steps: Sequence[Step]) -> None:
+    """For each stage a bar for each rate, side by side."""
+    names = list(steps[-1].stages)
+    width = 0.8 / len(steps)
+    for number, step in enumerate(steps):
+        places = [at + (number - (len(steps) - 1) / 2) * width for at in range(len(names))]
+        below = [0.0] * len(names)
+        for (part, colour), label in zip(PARTS, ("queue T_Q", "schedule T_S", "compute T_C"), strict=True):
+            heights = [step.stages[name][part] for name in names]
+            axes.bar(places, heights, 0.9 * width, bottom=below, color=colour, label=label)
+            below = [low + height for low, height in zip(below, heights, strict=True)]
     shown: Sequence[str] = [name.split(".", 1)[-1] for name in names]
     axes.set_xticks(range(len(names)), shown, rotation=40, ha="right", fontsize=8)
 

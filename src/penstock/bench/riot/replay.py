@@ -41,6 +41,34 @@ def figures_of(
     return {name: each.meter.figures(end) for name, each in followed.items()}
 
 
+def backlogs(
+    graph: StageGraph, ticks: Sequence[Tick], turns: Iterable[TurnRecord], begin: float, end: float
+) -> dict[str, tuple[float, float]]:
+    """Rows that wait for each stage, on average over the first and over the last third of the time."""
+    third = (end - begin) / 3
+    changes: dict[str, list[tuple[float, int]]] = {stage.name: [] for stage in graph.stages}
+    for event in _events(graph, ticks, turns):
+        if event.kind != "ended":
+            changes[event.stage].append((event.at, event.rows if event.kind == "came" else -event.rows))
+    return {
+        name: (_mean_rows(found, begin, begin + third), _mean_rows(found, end - third, end))
+        for name, found in changes.items()
+    }
+
+
+def _mean_rows(changes: Sequence[tuple[float, int]], begin: float, end: float) -> float:
+    """Of a queue that changes so; it is never negative, though a turn may count rows that come during it."""
+    rows, total, since = 0, 0.0, begin
+    for at, change in sorted(changes):
+        if at >= end:
+            break
+        if at > since:
+            total += max(rows, 0) * (at - since)
+            since = at
+        rows += change
+    return (total + max(rows, 0) * (end - since)) / (end - begin)
+
+
 def _events(graph: StageGraph, ticks: Sequence[Tick], turns: Iterable[TurnRecord]) -> Iterator[_Event]:
     fed = [queue for queue in graph.queues.values() if queue.source is not None]
     for queue in fed:
@@ -75,7 +103,7 @@ class _Followed:
         if event.kind == "began":
             self._took, self._owed = [], event.rows
             self._hand_over()
-            self.meter.turn_started(event.at)
+            self.meter.turn_started(event.at, event.turn.slots)
             self.meter.queue_changed(self._rows, event.at)
             return
         times = TurnInput(tuple(self._took)).times(
@@ -113,8 +141,10 @@ class _Followed:
                 self._queue[0][1] = there - taken
 
 
-def as_numbers(figures: Mapping[str, StageFigures]) -> dict[str, dict[str, float]]:
-    """The figures that a bench keeps, by stage."""
+def as_numbers(
+    figures: Mapping[str, StageFigures], waiting: Mapping[str, tuple[float, float]]
+) -> dict[str, dict[str, float]]:
+    """The figures that a bench keeps, by stage; `waiting` are the rows early and late in the step."""
     return {
         name: {
             "arrival": each.arrival_rows_per_second,
@@ -124,6 +154,9 @@ def as_numbers(figures: Mapping[str, StageFigures]) -> dict[str, dict[str, float
             "schedule_seconds": each.schedule_seconds,
             "compute_seconds": each.compute_seconds,
             "rows_in": float(each.rows_in),
+            "rows_out": float(each.rows_out),
+            "waiting_early": waiting[name][0],
+            "waiting_late": waiting[name][1],
             "slot_seconds": each.slot_seconds,
             "seconds": each.seconds,
             "turns": float(each.turns),

@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 SLOTS = 2
 Declare = Callable[[SourceSpec], Pipeline]
 """A topology that reads a given source."""
-# The same for both sides. While one side is measured the other is stopped by a signal, for minutes: no
-# heartbeat must be missed for that.
+# The same for both sides, which have a heap of 2 GB beside it. While one side is measured the other is
+# stopped by a signal, for minutes: no heartbeat must be missed for that.
 SETTINGS: Mapping[str, str] = {
-    "spark.driver.memory": "2g",
     "spark.sql.shuffle.partitions": "1",
     "spark.executor.heartbeatInterval": "3000s",
     "spark.network.timeout": "7200s",
 }
+ROOMY: Mapping[str, str] = {**SETTINGS, "spark.driver.memory": "2g"}
 
 
 class Side(Protocol):
@@ -45,7 +45,7 @@ class Side(Protocol):
         ...
 
     def turns(self) -> list[TurnRecord]:
-        """All turns so far that ended well."""
+        """The turns that ended well, at least those since it was last tidied."""
         ...
 
     @property
@@ -59,15 +59,17 @@ class Side(Protocol):
         ...
 
     def tidy(self) -> None:
-        """Removes what is read and no longer needed; called idle."""
+        """Removes what is read and no longer needed, and forgets turns; called idle."""
         ...
 
     @property
-    def scheduler_seconds(self) -> float: ...
+    def scheduler_seconds(self) -> tuple[float, float]:
+        """Time in the scheduler so far, and the part of it in which a core worked."""
+        ...
 
 
 class Ours:
-    """A pipeline under an engine."""
+    """A pipeline under an engine; its turns are kept, unless `keep` is false."""
 
     def __init__(
         self,
@@ -77,16 +79,20 @@ class Ours:
         policy: str,
         session: SparkSession | None = None,
         slots: int = SLOTS,
+        *,
+        settings: Mapping[str, str] = ROOMY,
+        keep: bool = True,
     ):
-        """A `session` of its own where none is given, on so many slots of this process."""
+        """A `session` of its own where none is given, with `settings`, on so many slots of this process."""
         from penstock.spark.engine import Engine
         from penstock.spark.session import build_session
 
-        self.session: SparkSession = session or build_session(cores=slots, settings=SETTINGS)
+        self.session: SparkSession = session or build_session(cores=slots, settings=settings)
         self.engine = Engine(self.session, state=folder / "state", slots=slots, policy=policy)
         self._spool = Spool(folder / "source")
         self._turns: list[TurnRecord] = []
-        self.engine.on_turn(self._turns.append)
+        if keep:
+            self.engine.on_turn(self._turns.append)
         self._schema = schema
         self.graph = self._submit(declare)
 
@@ -116,11 +122,12 @@ class Ours:
         return self._running.idle
 
     def tidy(self) -> None:
-        """Nothing to do: segments go when they are consumed."""
+        """Segments go when they are consumed, by themselves."""
+        self._turns.clear()
 
     @property
-    def scheduler_seconds(self) -> float:
-        return self.engine.scheduler_seconds
+    def scheduler_seconds(self) -> tuple[float, float]:
+        return self.engine.scheduler_seconds, self.engine.scheduler_cpu_seconds
 
 
 def plain_settings(polling_ms: int) -> dict[str, str]:
@@ -134,7 +141,7 @@ def plain_settings(polling_ms: int) -> dict[str, str]:
 class Plain:
     """One query for each stage."""
 
-    scheduler_seconds = 0.0
+    scheduler_seconds = (0.0, 0.0)
 
     def __init__(
         self,
@@ -150,7 +157,7 @@ class Plain:
         from penstock.spark.session import build_session
 
         self.session: SparkSession = session or build_session(
-            cores=SLOTS, settings={**SETTINGS, **plain_settings(polling_ms)}
+            cores=SLOTS, settings={**ROOMY, **plain_settings(polling_ms)}
         )
         spool = Spool(folder / "unused")
         self.graph = cut(declare(FromSpool(spool, schema)))

@@ -36,11 +36,15 @@ class Latency:
 
 
 class SinkMeter:
-    """A callback for a sink: publishes a table's payloads, then notes how old its rows are."""
+    """A callback for a sink: publishes a table's payloads, then notes how old its rows are.
 
-    def __init__(self, publish: Publish, clock: Callable[[], float] = time.time):
+    Unless `keep` is false: then rows are only counted, and nothing here grows with time.
+    """
+
+    def __init__(self, publish: Publish, clock: Callable[[], float] = time.time, *, keep: bool = True):
         self._publish = publish
         self._clock = clock
+        self._keep = keep
         self._lock = threading.Lock()
         self._deliveries: list[Delivery] = []
         self.rows = 0
@@ -49,12 +53,18 @@ class SinkMeter:
         if table.num_rows == 0:
             return
         self._publish(table["payload"].to_pylist())
+        if not self._keep:
+            self._count(table.num_rows)
+            return
         now = self._clock()
         counted = pc.value_counts(pc.cast(pc.cast(table["arrived"], pa.timestamp("us", "UTC")), pa.int64()))
         arrived, rows = (counted.field(at).to_numpy(zero_copy_only=False) for at in (0, 1))
+        self._count(table.num_rows, Delivery(now, now - arrived / 1e6, rows))
+
+    def _count(self, rows: int, *deliveries: Delivery) -> None:
         with self._lock:
-            self._deliveries.append(Delivery(now, now - arrived / 1e6, rows))
-            self.rows += table.num_rows
+            self._deliveries += deliveries
+            self.rows += rows
 
     def between(self, begin: float, end: float) -> Latency:
         """Of the rows published from `begin` to `end`."""

@@ -9,11 +9,12 @@ from operator import attrgetter
 from typing import Any
 
 LATENCY_LIMIT_SECONDS = 1.0
-# A queue grows where rows late in a step waited so much longer than those early in it.
+# Queues grow where rows late in a step took so much longer than those early in it; a single one grows where
+# so much of what comes to it stays, and that is more than a few input rows make, or a part of one turn.
 GROWTH, GROWTH_SECONDS = 1.3, 0.1
-# STATS publishes 10 of its 15 rows until each of its series has eleven values.
-LEAST_SHARE_PUBLISHED = 0.6
-SHARE_THAT_KEEPS_UP = 0.9
+STAYING_SHARE, FEW_INPUT_ROWS, FEW_SECONDS = 0.05, 2.0, 0.25
+# Of the rows due; what one delivery may have left to the time after the step is not missed.
+SHARE_PUBLISHED, DELIVERY_SECONDS = 0.9, 1.0
 
 
 @dataclass(frozen=True)
@@ -27,9 +28,12 @@ class Step:
     late_mean: float
     published_share: float
     """Of the rows that are due at the sink by the topology's ratio."""
+    seconds: float = 8.0
     published_per_second: float = 0.0
     stages: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     scheduler_seconds: float = 0.0
+    scheduler_cpu_seconds: float = 0.0
+    """The part of it in which a core worked: in the rest others had both."""
     turn_seconds: float = 0.0
     utilisation_cv: float | None = None
     weight_cv: float | None = None
@@ -37,40 +41,56 @@ class Step:
     """The highest rate by equation 4 of EdgeWise, with the service rates of this step."""
 
     @property
-    def stable(self) -> bool:
-        """Whether no queue grows, however long rows take."""
+    def growing(self) -> tuple[str, ...]:
+        """The stages whose queue grew: more waited in the last third of the step than in the first."""
+        return tuple(name for name, each in self.stages.items() if self._grew(each))
+
+    def _grew(self, stage: Mapping[str, float]) -> bool:
+        seconds = max(STAYING_SHARE * self.seconds * 2 / 3, FEW_INPUT_ROWS / self.rate, FEW_SECONDS)
+        return stage["waiting_late"] - stage["waiting_early"] > stage["arrival"] * seconds
+
+    @property
+    def keeps_up(self) -> bool:
+        """Whether no queue grows and as much comes out as goes in, however long rows take."""
         return (
             self.mean > 0.0
             and self.late_mean <= GROWTH * self.early_mean + GROWTH_SECONDS
-            and self.published_share >= LEAST_SHARE_PUBLISHED
+            and self.published_share >= min(SHARE_PUBLISHED, 1.0 - DELIVERY_SECONDS / self.seconds)
+            and not self.growing
         )
 
     @property
     def held(self) -> bool:
-        """Whether it is stable with a mean latency under one second."""
-        return self.stable and self.mean < LATENCY_LIMIT_SECONDS
+        """Whether it keeps up with a mean latency under one second."""
+        return self.keeps_up and self.mean < LATENCY_LIMIT_SECONDS
 
-    @property
-    def keeps_up(self) -> bool:
-        """Whether as much comes out as goes in, however late."""
-        return self.stable and self.published_share >= SHARE_THAT_KEEPS_UP
-
-    @property
-    def heaviest(self) -> str:
-        """The stage with the most work: arrival over service rate."""
-        loads = {
-            name: each["arrival"] / each["service"] for name, each in self.stages.items() if each["service"]
-        }
-        return max(loads, key=lambda name: loads[name], default="")
-
-    def queue_share(self, stage: str) -> float:
-        """A stage's part of the queue time that a row meets on its way, T_Q over all stages."""
-        total = sum(each["queue_seconds"] for each in self.stages.values())
-        return self.stages[stage]["queue_seconds"] / total if total else 0.0
+    def wait_share(self, stage: str, *, strictly: bool = False) -> float:
+        """A stage's part of the time that a row waits on its way, over all stages."""
+        total = sum(waited(each, strictly) for each in self.stages.values())
+        return waited(self.stages[stage], strictly) / total if total else 0.0
 
     @classmethod
     def of(cls, answer: Mapping[str, Any]) -> Step:
         return cls(**answer)
+
+
+def waited(stage: Mapping[str, float], strictly: bool = False) -> float:
+    """Seconds that a row waits in a stage's queue until it is taken: the queue time of EdgeWise.
+
+    There T_S is the time of the one row at the queue's head; here a turn takes a whole queue, so that
+    what its rows wait for the pool is queue time too. `strictly` it is T_Q as Penstock divides it: only
+    until the end of the last turn without the row.
+    """
+    return stage["queue_seconds"] if strictly else stage["queue_seconds"] + stage["schedule_seconds"]
+
+
+def heaviest(steps: Sequence[Step]) -> str:
+    """The stage that took the most slot time over all these steps; "" if there are none."""
+    work: dict[str, float] = {}
+    for step in steps:
+        for name, each in step.stages.items():
+            work[name] = work.get(name, 0.0) + each["slot_seconds"]
+    return max(work, key=lambda name: work[name], default="")
 
 
 HELD = attrgetter("held")
@@ -88,6 +108,8 @@ class Ladder:
     descents: int = 3
     tries: int = 2
     """How often a rate must fail on the way up: a pause of the machine must not end the search."""
+    confirmations: int = 0
+    """How many of the highest rates are run once more until one holds again: a single step may be luck."""
 
 
 @dataclass(frozen=True)
@@ -98,13 +120,16 @@ class Curve:
 
     @property
     def highest(self) -> Step | None:
-        """The step at the highest rate held; None if none was."""
-        return max((step for step in self.steps if step.held), key=lambda step: step.rate, default=None)
+        """The step at the highest rate held when it was last tried; None if none was."""
+        return self._highest(HELD)
 
     @property
     def highest_kept_up(self) -> Step | None:
         """The step at the highest rate that the side keeps up with, however late its rows come out."""
-        return max((step for step in self.steps if step.keeps_up), key=lambda step: step.rate, default=None)
+        return self._highest(KEEPS_UP)
+
+    def _highest(self, good_enough: Callable[[Step], bool]) -> Step | None:
+        return max(filter(good_enough, self.by_rate), key=attrgetter("rate"), default=None)
 
     @property
     def least(self) -> Step:
@@ -143,4 +168,16 @@ def climb(
     for _ in range(ladder.refinements if bad else 0):
         steps.append(measure(sqrt(good * bad)))
         good, bad = (steps[-1].rate, bad) if good_enough(steps[-1]) else (good, steps[-1].rate)
+    for _ in range(ladder.confirmations):
+        best = Curve(tuple(steps))._highest(good_enough)
+        if best is None:
+            break
+        steps.append(measure(best.rate))
+        if good_enough(steps[-1]):
+            break
     return Curve(tuple(steps))
+
+
+def higher(one: Curve, other: Curve) -> Curve:
+    """The one of two searches that found the higher rate."""
+    return max(one, other, key=lambda curve: curve.highest.rate if curve.highest else 0.0)

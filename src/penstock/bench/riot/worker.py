@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import argparse
 import gc
+import sqlite3
 import time
 from collections import deque
 from collections.abc import Mapping
+from contextlib import closing, suppress
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import psutil
 
 from penstock.bench.riot.drip import Drip
-from penstock.bench.riot.replay import as_numbers, figures_of
-from penstock.bench.riot.side import SLOTS, Declare, Ours, Plain, Side
+from penstock.bench.riot.predict import path_shares
+from penstock.bench.riot.replay import as_numbers, backlogs, figures_of
+from penstock.bench.riot.side import ROOMY, SETTINGS, SLOTS, Declare, Ours, Plain, Side
 from penstock.bench.riot.sink_meter import SinkMeter
 from penstock.bench.workers import serve
 from penstock.errors import PenstockError
@@ -26,7 +30,7 @@ from penstock.spark import granted_frames, held
 from penstock.spark.feeders import wait_for
 from penstock.spark.jvm import jvm
 from penstock.spark.mqtt_publisher import Publisher
-from penstock.workloads.riot.topologies import topology
+from penstock.workloads.riot.topologies import PAPER_INSTANCES, topology
 
 GIVE_UP_SECONDS = 8.0
 """A step ends early where its rows are so old: nothing more is to be learned from it."""
@@ -34,6 +38,10 @@ LOOK_SECONDS = 0.5
 IDLE_LOOKS = 6
 POLLING_MS = 50
 KEEPALIVE_SECONDS = 60_000
+LAST_TURNS_SECONDS, LAST_TURNS_SHARE = 1.5, 0.15
+# STATS publishes 10 rows for a line while its series are young, as a trend needs eleven values.
+YOUNG_SINK_ROWS: Mapping[str, float] = {"stats": 10.0}
+YOUNG_LOOPS = 11
 
 
 class Worker:
@@ -45,18 +53,24 @@ class Worker:
             granted_frames.ROWS_WITHOUT_A_JOB = -1
             held.WITHOUT_A_JOB = held.PLANNED_ONCE = False
         self._topology = topology(asked.topology)
-        self._meter = SinkMeter(_publisher(asked).publish)
+        self._meter = SinkMeter(_publisher(asked).publish, keep=not asked.lean)
         self._side = self._start(asked)
-        self._drip = Drip(self._topology.trace(), self._side.put)
+        trace = self._topology.trace()
+        self._young_rows = YOUNG_LOOPS * trace.num_rows
+        self._drip = Drip(trace, self._side.put, keep=not asked.lean)
         self._drip.start()
         self._rows_before = 0
+        """That were fed to another pipeline, before this one began."""
+        self._since = 0.0
+        """When nothing waited, and ticks and turns were forgotten."""
 
     def _declare(self, *, fused: bool) -> Declare:
         def declare(source: SourceSpec) -> Pipeline:
             variant = "fused" if fused else "unfused"
             table = sinks.Table(self._asked.folder / f"{self._asked.side}-{variant}.db", "readings")
-            sink = sinks.Callback(self._meter.take)
-            return self._topology.declare(source, publish=sink, table=table, fused=fused)
+            sink = Metered(self._meter.take)
+            instances = PAPER_INSTANCES[self._topology.name] if self._asked.instances == "paper" else None
+            return self._topology.declare(source, publish=sink, table=table, fused=fused, instances=instances)
 
         return declare
 
@@ -65,7 +79,8 @@ class Worker:
         folder.mkdir()
         declare, schema = self._declare(fused=False), self._topology.schema
         if asked.side == "ours":
-            return Ours(declare, schema, folder, asked.policy)
+            settings = SETTINGS if asked.lean else ROOMY
+            return Ours(declare, schema, folder, asked.policy, settings=settings, keep=not asked.lean)
         return Plain(declare, schema, folder, asked.polling)
 
     def answer(self, request: Mapping[str, Any]) -> Any:
@@ -78,34 +93,53 @@ class Worker:
         self._sleep(seconds, patient=True)
         return True
 
-    def step(self, rate: float, settle: float, seconds: float) -> dict[str, Any]:
-        """Runs at a rate, and measures after `settle` seconds; rows still waiting are left waiting."""
+    def step(self, rate: float, settle: float, seconds: float, patient: bool = False) -> dict[str, Any]:
+        """Runs at a rate, and measures after `settle` seconds; rows still waiting are left waiting.
+
+        Unless it is `patient`, a step whose rows are very old ends early.
+        """
         self._drip.rate = rate
-        self._sleep(settle)
+        self._sleep(settle, patient=patient)
         begin, scheduled = time.time(), self._side.scheduler_seconds
-        self._sleep(seconds)
+        self._sleep(seconds, patient=patient)
         end = time.time()
-        scheduled = self._side.scheduler_seconds - scheduled
+        spent, worked = (
+            now - before for now, before in zip(self._side.scheduler_seconds, scheduled, strict=True)
+        )
+        # A turn is told when it ends: rows of those that run now would seem to wait.
+        time.sleep(min(LAST_TURNS_SECONDS, seconds * LAST_TURNS_SHARE))
         latency = self._meter.between(begin, end)
-        due = sum(rows for at, rows in self._drip.ticks if begin <= at < end) * self._topology.sink_rows
-        figures = figures_of(self._side.graph, self._drip.ticks, self._side.turns(), begin, end)
+        due = self._due(begin, end)
+        happened = self._drip.ticks, [turn for turn in self._side.turns() if turn.granted_at >= self._since]
+        figures = figures_of(self._side.graph, *happened, begin, end)
         congestion = congestion_of(figures, SLOTS, self._first)
-        stages = as_numbers(figures)
+        stages = as_numbers(figures, backlogs(self._side.graph, *happened, begin, end))
+        for name, share in path_shares(self._side.graph, stages).items():
+            stages[name]["path_share"] = share
         return {
             "rate": rate,
             "mean": latency.mean,
             "p99": latency.p99,
             "early_mean": latency.early_mean,
             "late_mean": latency.late_mean,
+            "seconds": end - begin,
             "published_share": latency.rows / due if due else 0.0,
             "published_per_second": latency.rows / (end - begin),
             "stages": stages,
-            "scheduler_seconds": scheduled,
+            "scheduler_seconds": spent,
+            "scheduler_cpu_seconds": worked,
             "turn_seconds": sum(each["slot_seconds"] for each in stages.values()),
             "utilisation_cv": congestion.utilisation_cv,
             "weight_cv": congestion.weight_cv,
             "predicted_rate": congestion.highest_rows_per_second,
         }
+
+    def _due(self, begin: float, end: float) -> float:
+        """Rows that must be published for what came in this time."""
+        young = self._drip.rows - self._rows_before < self._young_rows
+        ratio = YOUNG_SINK_ROWS.get(self._topology.name) if young else None
+        came = sum(rows for at, rows in self._drip.ticks if begin <= at < end)
+        return came * (ratio or self._topology.sink_rows)
 
     @property
     def _first(self) -> list[str]:
@@ -136,7 +170,19 @@ class Worker:
         done = wait_for(quiet, limit, 0.1)
         if done:
             self._side.tidy()
-        return {"done": done, "seconds": time.time() - begun, "fed": self._drip.rows, "out": self._meter.rows}
+            self._drip.ticks.clear()
+            self._since = time.time()
+        counts = {"fed": self._drip.rows, "out": self._meter.rows, "stored": self._stored()}
+        return {"done": done, "seconds": time.time() - begun, **counts}
+
+    def _stored(self) -> list[int] | None:
+        """Rows in the table, and how many different readings they are; None where nothing is stored."""
+        path = self._asked.folder / f"{self._asked.side}-unfused.db"
+        if not path.exists():
+            return None
+        with closing(sqlite3.connect(path)) as stored:
+            found = stored.execute("SELECT count(*), count(DISTINCT msgid) FROM readings").fetchone()
+        return list(found)
 
     def _waiting(self) -> int:
         if isinstance(self._side, Ours):
@@ -151,7 +197,7 @@ class Worker:
     def fuse(self) -> bool:
         """Goes on with the fused pipeline; call it drained."""
         assert isinstance(self._side, Ours)
-        self._drip.ticks.clear()
+        self._rows_before = self._drip.rows
         self._side.change(self._declare(fused=True))
         return True
 
@@ -169,7 +215,24 @@ class Worker:
             "driver_mb": own.memory_info().rss / 1e6,
             "spark_mb": sum(each.memory_info().rss for each in children) / 1e6,
             "waiting": float(self._waiting()),
+            "spool_mb": _spool_bytes(self._asked.folder) / 1e6,
         }
+
+
+@dataclass(frozen=True)
+class Metered(sinks.Callback):
+    """Publishes to a broker, and is cut off from stages with state as every sink that may be away."""
+
+    may_be_away: ClassVar[bool] = True
+
+
+def _spool_bytes(folder: Path) -> int:
+    """Of the segments of all queues; one may go while they are looked at."""
+    total = 0
+    for path in folder.glob("**/segments/*"):
+        with suppress(FileNotFoundError):
+            total += path.stat().st_size
+    return total
 
 
 def _publisher(asked: argparse.Namespace) -> Publisher:
@@ -186,6 +249,8 @@ def main() -> None:
     parser.add_argument("--port", type=int, required=True)
     parser.add_argument("--policy", default="longest-queue")
     parser.add_argument("--as-jobs", action="store_true", help="ours: also small turns are Spark jobs")
+    parser.add_argument("--instances", choices=("one", "paper"), default="one", help="of each operator")
+    parser.add_argument("--lean", action="store_true", help="ours: keeps nothing, with the heap users have")
     parser.add_argument("--polling", type=int, default=POLLING_MS, help="ms between looks of an idle query")
     worker = Worker(parser.parse_args())
     serve(True, worker.answer)
