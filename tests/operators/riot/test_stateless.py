@@ -94,6 +94,29 @@ def test_the_bloom_filter_forgets_or_drops_ids_that_nobody_put_in(spark: SparkSe
     assert found == chosen([row for row in rows if row["sensor"] in known], "msgid", "name", order=order)
 
 
+def test_the_bloom_filter_can_put_misses_aside_and_leaves_what_was_put_aside_before(
+    spark: SparkSession,
+) -> None:
+    aside = riot.bloom_filter({"a"}, "who", name=None, misses="dead_letter", expected=1000)
+    rows = spark.createDataFrame([(1, "a"), (2, "b"), (3, None)], "msgid BIGINT, who STRING")
+    expected = [
+        (1, "a", None, None),
+        (2, "b", "no who of this name is known: b", '{"msgid":2,"who":"b"}'),
+        (3, None, None, None),
+    ]
+    assert [tuple(row) for row in aside(rows).orderBy("msgid").collect()] == expected
+    before = rows.selectExpr(
+        "*", "if(msgid = 2, 'bad', null) as dead_letter", "if(msgid = 2, 'raw', null) as raw"
+    )
+    expected[1] = (2, "b", "bad", "raw")
+    assert [tuple(row) for row in aside(before).orderBy("msgid").collect()] == expected
+    with pytest.raises(
+        ValueError,
+        match=r"^misses must be one of null, drop, dead_letter, got 'keep': rows would go nowhere$",
+    ):
+        riot.bloom_filter({"a"}, misses="keep")  # type: ignore[arg-type]
+
+
 def test_the_bloom_filter_lets_few_strangers_through(spark: SparkSession) -> None:
     known = [f"known {number}" for number in range(2000)]
     rows = [
@@ -136,6 +159,13 @@ def test_annotation_adds_what_is_known_and_puts_strangers_aside(spark: SparkSess
         (2, "x", None, None, "no metadata for source x", '{"msgid":2,"source":"x"}'),
         (3, None, None, None, "no metadata: source is null", '{"msgid":3}'),
         (4, "b", "park", "radar", None, None),
+    ]
+    told = riot.annotate({"a": "hall,solar"}, told_by="sensor")(source.selectExpr("*", "'me' as sensor"))
+    assert [row["dead_letter"] for row in told.orderBy("msgid").collect()] == [
+        None,
+        "no metadata for source x",
+        "no metadata for sensor me",
+        "no metadata for source b",
     ]
 
 

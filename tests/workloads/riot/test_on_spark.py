@@ -159,7 +159,7 @@ def test_train_answers_every_request_with_a_regression_and_a_tree(run: Runner, f
     regressions = [row for row in made if "coefficients" in row["model"]]
     assert sorted(row["msgid"] for row in regressions) == list(range(8))
     assert sorted(row["msgid"] for row in made if row not in regressions) == list(range(8))
-    assert all(row["rows"] == 100 * row["requests"] for row in made)
+    assert {row["rows"] for row in made} == {100}
 
 
 def test_bad_lines_strangers_doubled_ids_and_a_clock_that_runs_back_harm_no_other(
@@ -187,17 +187,29 @@ def test_bad_lines_strangers_doubled_ids_and_a_clock_that_runs_back_harm_no_othe
     assert reasons[2].startswith("not SenML: expected timestamp")
     assert len(reasons) == 3
     [letter] = dead_letters(state, "etl", "annotate")
-    assert letter["dead_letter"] == "no metadata: source is null"
-    assert json.loads(letter["raw"])["msgid"] == 63
+    assert letter["dead_letter"] == "no metadata for sensor nobody knows me"
+    raw = json.loads(letter["raw"])
+    assert (raw["msgid"], raw["sensor"]) == (63, "nobody knows me")
 
 
 def _longitude(text: str) -> str:
     return str(json.loads(text.split(",", 1)[1])["e"][1]["v"])
 
 
-def test_stats_leaves_out_sensors_that_nobody_knows(run: Runner) -> None:
+@both
+def test_stats_puts_every_observation_of_sensors_that_nobody_knows_aside(
+    run: Runner, state: Path, fused: bool
+) -> None:
     known = replace(CITY, metadata={"a": "hall,solar"})
-    lines = [line("a", [1.0, 2.0, 3.0, 4.0, 5.0]), line("b", [1.0, 2.0, 3.0, 4.0, 5.0])]
-    made = run("stats", [line_table(lines)], city=known).payloads()
+    lines = [line("a", [1.0, 2.0, 3.0, 4.0, 5.0]), line("b", [1.0, 2.0, 3.0, 4.0, 5.0]), "nonsense"]
+    made = run("stats", [line_table(lines)], city=known, fused=fused).payloads()
     assert {row["msgid"] for row in made} == {0}
     assert len(made) == 10
+    letters = dead_letters(state, "stats", "read" if fused else "bloom_filter")
+    strangers = [letter for letter in letters if "SenML" not in letter["dead_letter"]]
+    assert [letter["dead_letter"] for letter in strangers] == ["no sensor of this name is known: b"] * 5
+    told = [json.loads(letter["raw"]) for letter in strangers]
+    assert sorted((row["msgid"], row["name"]) for row in told) == [
+        (1, n) for n in sorted(reference.QUANTITIES)
+    ]
+    assert len(letters) == (6 if fused else 5)
