@@ -17,6 +17,7 @@ from typing import Protocol
 from penstock.scheduling.consumption import Consumption
 from penstock.scheduling.decisions import Decision, DecisionLog, Grant
 from penstock.scheduling.policies import ContextPolicy, Llf, Policy
+from penstock.scheduling.redraw import redraw
 from penstock.scheduling.scheduler import CutCount, Scheduler
 from penstock.scheduling.stage_view import StageView
 
@@ -231,6 +232,7 @@ class Dispatcher:
 
     def _grant_all(self) -> None:
         while not self._closed:
+            redraw(self._scheduler)
             decision = self._scheduler.next(self.clock())
             self.decisions.add(decision)
             if not isinstance(decision, Grant):
