@@ -196,3 +196,25 @@ def test_payloads_write_nulls_and_skip_groups_that_lack_what_they_need(spark: Sp
         (2, '{"a":1.5}'),
         (2, '{"b":null}'),
     ]
+
+
+def test_columns_of_other_names_are_given_as_arguments(spark: SparkSession) -> None:
+    rows = spark.createDataFrame(
+        [(1, "k", "dust", None), (2, "k", "dust", 5.0), (3, "k", "source", 7.0), (4, "k", "dust", None)],
+        "id BIGINT, who STRING, what STRING, number DOUBLE",
+    )
+    names = {"name": "what", "value": "number"}
+    filled = riot.interpolate(by=["who", "what"], order="id", **names)(rows)
+    assert [row["number"] for row in filled.orderBy("id").collect()] == [0.0, 5.0, 7.0, 5.0]
+    ranged = riot.range_filter({"dust": (0, 4)}, **names)(rows)
+    assert [row["number"] for row in ranged.orderBy("id").collect()] == [None, None, 7.0, None]
+    guesses = spark.createDataFrame(
+        [(1, "k", 10.0, 4.0, None), (2, "k", None, None, 3.0), (3, "k", 10.0, 4.0, None)],
+        "id BIGINT, who STRING, seen DOUBLE, guess DOUBLE, mean DOUBLE",
+    )
+    columns = {"prediction": "guess", "average": "mean"}
+    off = riot.error_estimate("seen", by="who", order=["id"], **columns)(guesses)
+    assert [(row["id"], row["error"]) for row in off.orderBy("id").collect()] == [(1, None), (3, 2.0)]
+    each = riot.error_of_row("seen", **columns)(guesses.filter("id = 1").withColumn("mean", guesses["guess"]))
+    assert each.first()["error"] == 1.5
+    assert riot.published(rows.selectExpr("id", "what as payload"), ["id"]).columns == ["id", "payload"]
