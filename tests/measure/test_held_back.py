@@ -172,7 +172,8 @@ def test_a_stage_that_starved_after_one_small_turn_was_held_back_by_the_schedule
     assert told.cause == "schedule"
     assert told.sentence == (
         "p.parse was held back by the schedule: 50,000 rows wait at the end, 40 were taken, "
-        "and it ran for 50 ms of 60.0 s while others had the 2 slots: p.join 40%, q.count 20%, p.filter 10% of the time"
+        "and it ran for 50 ms of 60.0 s while others had the 2 slots: p.join 40%, q.count 20%, "
+        "p.filter 10% of the time"
     )
     # Rows that came at the very end had no time to wait.
     assert what_held_back(
