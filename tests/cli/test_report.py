@@ -29,6 +29,20 @@ def test_it_writes_one_file_that_needs_nothing_else(
     assert "has stopped" not in text
 
 
+def test_it_tells_rates_and_how_evenly_the_stages_were_served(tmp_path: Path) -> None:
+    write_record(tmp_path)
+    assert main(["report", str(tmp_path), "--out", str(tmp_path / "run.html")]) == 0
+    text = (tmp_path / "run.html").read_text()
+    cells = [re.findall(r"<t[dh][^>]*>([^<]*)</t[dh]>", line) for line in text.split("<tr>")]
+    assert ["stage", "w", "q", "r", "w*r/q"] in cells
+    assert ["pipeline", "come/s", "highest predicted/s", "CV of busy", "CV of w*r/q"] in cells
+    # A thousand rows a second, half of them out again, in turns of 0.4 s on one of two slots.
+    assert ["heat.warm", "0.25", "1.00", "1.00", "0.25"] in cells
+    assert ["heat", "997", "5.0k", "0.00", "0.00"] in cells
+    [stage] = [line for line in cells if line[:1] == ["heat.warm"] and len(line) > 10]
+    assert stage[4:7] == ["0.50", "997", "2.5k"]
+
+
 def test_a_failure_is_told_first(tmp_path: Path) -> None:
     write_record(tmp_path)
     folder = tmp_path / "heat"

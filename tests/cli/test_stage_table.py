@@ -89,7 +89,8 @@ def shown(width: int, name: str) -> list[str]:
 @pytest.mark.parametrize("width", [120, 160])
 def test_a_stage_is_one_line_with_its_rates_times_and_share(width: int) -> None:
     assert shown(width, "p.parse") == [
-        "p.parse 1,234,567 12,345 9,876,543 1,500 4,000 0.25 0.75 97% 12345 1234 45"
+        "p.parse 1,234,567 12,345 9,876,543 1,500 4,000 0.25 0.75 97% 12345 1234 45",
+        "p.parse 0.75 1.00 1.00 0.75",
     ]
 
 

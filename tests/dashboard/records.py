@@ -25,7 +25,7 @@ def stage_minute(stage: str, minute: int, waited: float = 0.02) -> StageMinute:
         times = (0.01, waited, 0.4)
         meter.turn_finished(TurnRecord(stage, "heat", second, "direct", 1, at, at + 0.4, 1000, 500, *times))
         meter.queue_changed(0, at + 0.4)
-    return StageMinute(begin, stage, 2, meter.figures(begin + 60))
+    return StageMinute(begin, stage, 2, meter.figures(begin + 60), stage.split(".")[0], first=True)
 
 
 def _span(at: int, pipeline: str, sink: str, target: float, in_time: bool) -> SinkSpan:

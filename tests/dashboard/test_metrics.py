@@ -46,6 +46,9 @@ def test_samples_are_told_by_stage_sink_and_tenant(snapshot: Snapshot) -> None:
     assert 'penstock_turns_total{pipeline="heat",stage="heat.warm"} 20\n' in text
     assert 'penstock_latency_target_seconds{pipeline="heat",sink="alarms"} 0.8\n' in text
     assert 'penstock_pipeline_state{pipeline="heat",tenant="plant",state="running"} 1\n' in text
+    assert 'penstock_weight_cv{pipeline="heat"} ' in text
+    assert 'penstock_utilisation_cv{pipeline="heat"} ' in text
+    assert 'penstock_balance{pipeline="heat",stage="heat.warm"} ' in text
     assert "penstock_slots 2\n" in text
     assert "penstock_nodes 2\n" in text
 

@@ -163,3 +163,19 @@ def test_there_is_always_one_sentence(stage: StageMinute, others: list[StageMinu
 def test_the_greatest_of_the_three_times_is_the_cause(cause: str) -> None:
     told = what_held_back(minute(**BUSY, **{f"{cause}_seconds": 3.0}), OTHERS)
     assert told.cause == {"compute": "computation"}.get(cause, cause)
+
+
+def test_a_stage_that_starved_after_one_small_turn_was_held_back_by_the_schedule() -> None:
+    one_turn = {"turns": 1, "rows_in": 40, "slot_seconds": 0.05, "service_rows_per_second": 800.0}
+    starved = minute(**one_turn, rows_waiting=50_000, utilisation=1.0, compute_seconds=0.05)
+    told = what_held_back(starved, OTHERS)
+    assert told.cause == "schedule"
+    assert told.sentence == (
+        "p.parse was held back by the schedule: 50,000 rows wait at the end, 40 were taken, "
+        "and it ran for 50 ms of 60.0 s while others had the 2 slots: p.join 40%, q.count 20%, "
+        "p.filter 10% of the time"
+    )
+    # Rows that came at the very end had no time to wait.
+    assert what_held_back(
+        replace(starved, figures=replace(starved.figures, utilisation=0.1)), OTHERS
+    ).cause == ("nothing")

@@ -1,12 +1,25 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.scheduling import AtMost, Fifo, Grant, Hold, LongestQueue, Scheduler, SchedulingError, StageView
+from penstock.scheduling import (
+    AtMost,
+    Fifo,
+    Grant,
+    Hold,
+    LongestQueue,
+    MinLatency,
+    MinMemory,
+    Policy,
+    Scheduler,
+    SchedulingError,
+    StageView,
+)
 
 
 def view(name: str, rows: int = 10, since: float = 0.0, slots: int = 1, flush: bool = False) -> StageView:
@@ -23,7 +36,7 @@ def grants(scheduler: Scheduler, now: float) -> list[str]:
 class Naive:
     """The same rules over plain dicts: sorts everything that waits at every decision."""
 
-    def __init__(self, key: Callable[[StageView], float], slots: int) -> None:
+    def __init__(self, key: Callable[[StageView], Any], slots: int) -> None:
         self.key = key
         self.slots = slots
         self.waits: dict[str, StageView] = {}
@@ -72,19 +85,46 @@ step = st.builds(
 )
 
 
+PROFILES: tuple[dict[str, Any], ...] = tuple(
+    {"depth": depth, "seconds_per_row": seconds, "selectivity": selectivity, "steepness": steepness}
+    for depth, seconds, selectivity, steepness in (
+        (2, 0.0, 0.0, None),
+        (2, 0.001, 6.0, -5000.0),
+        (1, 0.01, 0.5, 50.0),
+        (1, 0.01, 0.25, 75.0),
+        (1, 0.01, 0.0, 100.0),
+        (0, 0.2, 1.0, 5.0),
+        (0, 0.1, 1.0, 0.0),
+        (0, 0.1, 1.0, None),
+    )
+)
+
+
+def seconds_a_row_out(one: StageView) -> float:
+    """None come out of a stage that keeps all; one that is not known yet goes first."""
+    if one.seconds_per_row == 0.0:
+        return 0.0
+    return one.seconds_per_row / one.selectivity if one.selectivity else math.inf
+
+
 @pytest.mark.parametrize(
     ("policy", "key"),
-    [(Fifo(), lambda one: one.ready_since), (LongestQueue(), lambda one: -one.rows_waiting)],
+    [
+        (Fifo(), lambda one: one.ready_since),
+        (LongestQueue(), lambda one: -one.rows_waiting),
+        (MinLatency(), lambda one: (one.depth, seconds_a_row_out(one))),
+        (MinMemory(), lambda one: -math.inf if one.steepness is None else -one.steepness),
+    ],
 )
 @given(plan=st.lists(step, max_size=120))
 def test_a_schedule_is_that_of_an_implementation_that_sorts_at_every_decision(
-    policy: Fifo | LongestQueue, key: Callable[[StageView], float], plan: list[Step]
+    policy: Policy, key: Callable[[StageView], Any], plan: list[Step]
 ) -> None:
     scheduler, naive = Scheduler(policy, slots=3), Naive(key, slots=3)
     for second, one in enumerate(plan):
         now, name = 100.0 + second, f"stage {one.stage}"
         if one.do == "wait":
-            waits = view(name, one.rows, since=now - one.age, slots=one.slots)
+            waits = replace(view(name, one.rows, since=now - one.age, slots=one.slots), **PROFILES[one.stage])
             scheduler.wait(waits)
             naive.waits[name] = waits
         elif one.do == "next":

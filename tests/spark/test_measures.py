@@ -57,7 +57,7 @@ def test_views_carry_what_was_learned_of_their_stage(engine: EngineFactory, spoo
     stages = {stage.name: stage for stage in running.stages}
 
     def steepness(name: str) -> float:
-        return stages[name].base_view(1, 0.0, 0.0).steepness
+        return stages[name].base_view(1, 0.0, 0.0).steepness or 0.0
 
     eventually(lambda: all(steepness(name) > 0.0 for name in stages), 10)
     views = {name: stage.base_view(1, 0.0, 0.0) for name, stage in stages.items()}

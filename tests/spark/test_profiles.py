@@ -24,14 +24,14 @@ def graph() -> StageGraph:
 def test_a_stage_has_no_profile_before_its_first_turn() -> None:
     profiles = Profiles()
     assert profiles.of("p.filter") is None
-    assert profiles.steepness_of("p.filter") == 0.0
+    assert profiles.steepness_of("p.filter") is None
 
 
 def test_the_steepness_follows_from_the_graph_at_the_next_refresh(graph: StageGraph) -> None:
     profiles = Profiles()
     profiles.learn(turn("p.filter", 100, 10.0, rows_out=20), 20)
     profiles.learn(turn("p.join", 20, 40.0, rows_out=0), 20)
-    assert profiles.steepness_of("p.filter") == 0.0
+    assert profiles.steepness_of("p.filter") is None
     profiles.refresh([graph])
     assert profiles.steepness_of("p.filter") == pytest.approx(8.0)
     assert profiles.steepness_of("p.join") == pytest.approx(0.5)

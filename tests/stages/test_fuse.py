@@ -327,6 +327,16 @@ def test_a_queue_stands_between_state_or_a_native_source_and_a_sink_that_may_be_
     }
 
 
+def test_a_function_that_stands_in_for_such_a_sink_is_cut_off_alike(p, source):
+    window(source, "w").sink("one", sinks.Callback(lambda rows, turn: None, may_be_away=True))
+    window(source, "v").sink("two", sinks.Callback(lambda rows, turn: None))
+    assert shape(p) == {
+        "p.w": (("p.in",), ("w",), "p.w"),
+        "p.one": (("p.w",), (), "sink one"),
+        "p.v": (("p.in",), ("v",), "sink two"),
+    }
+
+
 class ByTurns(FakeSource):
     by_turns = True
 

@@ -43,6 +43,7 @@ PIPELINE_COLUMNS = (
     "busy\nCV",
     "w*r/q\nCV",
 )
+BALANCE_COLUMNS = ("\nstage", "slots\nw", "input\nq", "service\nr", "\nw*r/q")
 
 
 TENANT_COLUMNS = (
@@ -59,7 +60,12 @@ TENANT_COLUMNS = (
 
 def run_tables(engine: Engine, running: Sequence[RunningPipeline]) -> Group:
     """The stages, below them how evenly the pipelines' load is served, and what the tenants got."""
-    tables = (stage_table(engine, running), pipeline_table(engine), tenant_table(engine))
+    tables = (
+        stage_table(engine, running),
+        balance_table(engine),
+        pipeline_table(engine),
+        tenant_table(engine),
+    )
     cuts = cuts_line(engine.cuts)
     return Group(*tables, cuts) if cuts else Group(*tables)
 
@@ -102,6 +108,16 @@ def pipeline_table(engine: Engine) -> Table:
     table = _table(PIPELINE_COLUMNS)
     for name, congestion in engine.congestion().items():
         table.add_row(name, *_pipeline_cells(congestion))
+    return table
+
+
+def balance_table(engine: Engine) -> Table:
+    """One line for each stage that rows came to, relative to the first of its pipeline."""
+    table = _table(BALANCE_COLUMNS)
+    for congestion in engine.congestion().values():
+        for each in congestion.stages:
+            numbers = (each.weight, each.relative_input, each.relative_service, each.balance)
+            table.add_row(each.stage, *(f"{number:.2f}" for number in numbers))
     return table
 
 

@@ -35,7 +35,7 @@ from penstock.measure.alerts import (
     stuck_stages,
 )
 from penstock.measure.changes import Change
-from penstock.measure.congestion import congestion_of
+from penstock.measure.congestion import Congestion, congestion_of
 from penstock.measure.stage_meter import StageFigures
 from penstock.measure.turns import TurnRecord
 from penstock.spark.reports import SinkReport, StageReport
@@ -86,7 +86,12 @@ class Collector:
         graphs, states = self.engine.graphs, self.engine.pipelines
         reports = self.engine.stages()
         owners = {name: self.engine.tenant_of(name) for name in graphs}
-        stages = tuple(_stage(each, graphs[each.pipeline]) for each in reports if each.pipeline in graphs)
+        loads = self._loads(graphs, reports)
+        stages = tuple(
+            _stage(each, graphs[each.pipeline], loads[each.pipeline])
+            for each in reports
+            if each.pipeline in graphs
+        )
         sinks = self._look_at_sinks(now, graphs)
         self._turnover = follow(self._turnover.alerts, self._alerts(now, stages, sinks, states))
         busy = _busy(stages, owners)
@@ -95,7 +100,7 @@ class Collector:
             slots=self.engine.pool_slots,
             nodes=self.engine.pool_nodes,
             policy=str(self.engine.policy),
-            pipelines=self._pipelines(graphs, states, owners, reports),
+            pipelines=self._pipelines(graphs, states, owners, loads),
             stages=stages,
             sinks=sinks,
             tenants=self._tenants(sinks, owners, busy),
@@ -147,19 +152,27 @@ class Collector:
             results_in_time=report.share_in_time * latency.count,
         )
 
+    def _loads(
+        self, graphs: Mapping[str, StageGraph], reports: Iterable[StageReport]
+    ) -> dict[str, Congestion]:
+        figures: dict[str, dict[str, StageFigures]] = defaultdict(dict)
+        for report in reports:
+            figures[report.pipeline][report.stage] = report.figures
+        slots = self.engine.pool_slots
+        return {
+            name: congestion_of(figures[name], slots, first_stages(graph)) for name, graph in graphs.items()
+        }
+
     def _pipelines(
         self,
         graphs: Mapping[str, StageGraph],
         states: Mapping[str, str],
         owners: Mapping[str, str],
-        reports: Iterable[StageReport],
+        loads: Mapping[str, Congestion],
     ) -> tuple[PipelineNow, ...]:
-        figures: dict[str, dict[str, StageFigures]] = defaultdict(dict)
-        for report in reports:
-            figures[report.pipeline][report.stage] = report.figures
         found = []
         for name, graph in graphs.items():
-            load = congestion_of(figures[name], self.engine.pool_slots, first_stages(graph))
+            load = loads[name]
             found.append(
                 PipelineNow(
                     name=name,
@@ -168,6 +181,8 @@ class Collector:
                     error=self._error(name, states),
                     input_rows_per_second=load.input_rows_per_second,
                     highest_rows_per_second=load.highest_rows_per_second,
+                    utilisation_cv=load.utilisation_cv,
+                    weight_cv=load.weight_cv,
                     edges=tuple(edges(graph)),
                 )
             )
@@ -237,8 +252,9 @@ class Collector:
         self._budgets = tuple(found)
 
 
-def _stage(report: StageReport, graph: StageGraph) -> StageNow:
+def _stage(report: StageReport, graph: StageGraph, load: Congestion) -> StageNow:
     figures, declared = report.figures, graph.stage(report.stage)
+    relative = next((each for each in load.stages if each.stage == report.stage), None)
     return StageNow(
         name=report.stage,
         pipeline=report.pipeline,
@@ -262,6 +278,9 @@ def _stage(report: StageReport, graph: StageGraph) -> StageNow:
         dead_rows=report.dead_rows,
         turn_since=report.turn_since,
         has_room=report.has_room,
+        relative_input=None if relative is None else relative.relative_input,
+        relative_service=None if relative is None else relative.relative_service,
+        balance=None if relative is None else relative.balance,
     )
 
 

@@ -63,6 +63,17 @@ def _by_sink(field: str) -> Callable[[Snapshot], Samples]:
     return read
 
 
+def _by_pipeline(field: str) -> Callable[[Snapshot], Samples]:
+    def read(snapshot: Snapshot) -> Samples:
+        return (
+            ({"pipeline": each.name}, float(getattr(each, field)))
+            for each in snapshot.pipelines
+            if getattr(each, field) is not None
+        )
+
+    return read
+
+
 def _by_tenant(field: str) -> Callable[[Snapshot], Samples]:
     def read(snapshot: Snapshot) -> Samples:
         return (({"tenant": each.name}, float(getattr(each, field))) for each in snapshot.tenants)
@@ -140,6 +151,24 @@ METRICS: tuple[Metric, ...] = (
         "gauge",
         "1 for the state that a pipeline is in, 0 for the others.",
         _states,
+    ),
+    Metric(
+        "penstock_utilisation_cv",
+        "gauge",
+        "Coefficient of variation of utilisation over a pipeline's stages, last minute.",
+        _by_pipeline("utilisation_cv"),
+    ),
+    Metric(
+        "penstock_weight_cv",
+        "gauge",
+        "Coefficient of variation of w*r/q over a pipeline's stages, last minute.",
+        _by_pipeline("weight_cv"),
+    ),
+    Metric(
+        "penstock_balance",
+        "gauge",
+        "w*r/q of a stage, relative to its pipeline's first stages, last minute.",
+        _by_stage("balance"),
     ),
     Metric("penstock_turns_total", "counter", "Turns that a stage has had.", _by_stage("turns")),
     Metric("penstock_rows_in_total", "counter", "Rows that a stage has taken.", _by_stage("rows_in")),

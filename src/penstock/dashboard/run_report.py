@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from penstock.dashboard import run_plots
+from penstock.dashboard.run_balance import balances, whole
 from penstock.dashboard.run_record import RunRecord
 from penstock.dashboard.terminal import rows, seconds, share
 from penstock.measure.held_back import what_held_back
@@ -40,6 +41,7 @@ def page(record: RunRecord, written_at: str) -> str:
             *_latency(run),
             *_turns(run),
             *_use(run),
+            *_balance(run),
             *_held_back(run),
             *_changes(run),
             f'<p class="note">Written {html.escape(written_at)}. {HOW_MEASURED}</p>',
@@ -114,6 +116,9 @@ def _use(run: RunRecord) -> list[str]:
         "turns",
         "rows in",
         "rows out",
+        "out:in",
+        "come/s",
+        "take/s",
         "busy",
         "mean slots",
         "T_Q",
@@ -130,23 +135,64 @@ def _use(run: RunRecord) -> list[str]:
 
 def _stage_line(name: str, minutes: Sequence[StageMinute]) -> tuple[str, ...]:
     figures = [each.figures for each in minutes]
-    whole, taken = sum(each.seconds for each in figures), sum(each.rows_in for each in figures)
+    run = whole(figures)
+    taken = run.rows_in
 
     def by_row(field: str) -> str:
         return seconds(sum(getattr(each, field) * each.rows_in for each in figures) / taken) if taken else ""
 
     return (
         name,
-        rows(sum(each.turns for each in figures)),
+        rows(run.turns),
         rows(taken),
-        rows(sum(each.rows_out for each in figures)),
-        f"{sum(each.utilisation * each.seconds for each in figures) / whole:.0%}" if whole else "",
-        f"{sum(each.slot_seconds for each in figures) / whole:.2f}" if whole else "",
+        rows(run.rows_out),
+        f"{run.selectivity:.2f}" if taken else "",
+        rows(run.arrival_rows_per_second),
+        rows(run.service_rows_per_second) if taken else "",
+        f"{run.utilisation:.0%}" if run.seconds else "",
+        f"{run.slot_seconds / run.seconds:.2f}" if run.seconds else "",
         by_row("queue_seconds"),
         by_row("schedule_seconds"),
         by_row("compute_seconds"),
         rows(figures[-1].rows_waiting),
     )
+
+
+def _balance(run: RunRecord) -> list[str]:
+    """What EdgeWise wants even, by stage and by pipeline."""
+    loads = balances(run)
+    stages = [
+        (
+            each.stage,
+            f"{each.weight:.2f}",
+            f"{each.relative_input:.2f}",
+            f"{each.relative_service:.2f}",
+            f"{each.balance:.2f}",
+        )
+        for load in loads.values()
+        for each in load.stages
+    ]
+    if not stages:
+        return []
+    pipelines = [
+        (
+            name,
+            rows(load.input_rows_per_second or 0.0),
+            rows(load.highest_rows_per_second or 0.0),
+            "" if load.utilisation_cv is None else f"{load.utilisation_cv:.2f}",
+            "" if load.weight_cv is None else f"{load.weight_cv:.2f}",
+        )
+        for name, load in loads.items()
+        if load.stages
+    ]
+    told = "w: slots occupied; q: rows that came, r: rows a slot serves, relative to the first stages."
+    head = ("pipeline", "come/s", "highest predicted/s", "CV of busy", "CV of w*r/q")
+    return [
+        "<h2>Balance</h2>",
+        f'<p class="note">{told} Where w*r/q is even, slots go where the rows are.</p>',
+        _table(head, pipelines),
+        _table(("stage", "w", "q", "r", "w*r/q"), stages),
+    ]
 
 
 def _held_back(run: RunRecord) -> list[str]:

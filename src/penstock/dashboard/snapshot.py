@@ -21,6 +21,9 @@ class PipelineNow:
     error: str
     input_rows_per_second: float | None
     highest_rows_per_second: float | None
+    utilisation_cv: float | None
+    """Coefficients of variation over its stages: of utilisation, and of w*r/q."""
+    weight_cv: float | None
     edges: tuple[tuple[str, str, str, bool], ...]
     """From, to, the queue between, whether rows come round by it. Ends are `source:name`, `sink:name`."""
 
@@ -51,6 +54,10 @@ class StageNow:
     dead_rows: int
     turn_since: float | None
     has_room: bool
+    relative_input: float | None = None
+    """q, r and w*r/q of EdgeWise, relative to its pipeline's first stages; None while they are not known."""
+    relative_service: float | None = None
+    balance: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -74,6 +74,10 @@ def _heading(at: float, state: Mapping[str, Any]) -> Text:
     for each in pipelines:
         style = {"running": "green", "paused": "yellow", "failed": "bold red"}.get(each["state"], "dim")
         text.append(f" {each['name']} {each['state']} ", style)
+        if each["weight_cv"] is not None:
+            text.append(
+                f"(CV of busy {each['utilisation_cv'] or 0:.2f}, of w*r/q {each['weight_cv']:.2f}) ", "dim"
+            )
     return text
 
 
@@ -94,7 +98,7 @@ def _alerts(at: float, alerts: Iterable[Item]) -> list[Text]:
 
 
 def _stages(stages: Iterable[Item], alerts: Mapping[str, Any], narrow: bool) -> Table:
-    rates = () if narrow else ("come/s", "taken/s")
+    rates = () if narrow else ("come/s", "taken/s", "w*r/q")
     times = ("row stays",) if narrow else ("T_Q", "T_S", "T_C")
     table = _table("stage", "waiting", *rates, "busy", *times, "target", "turns", "dead")
     for stage in stages:
@@ -105,6 +109,7 @@ def _stages(stages: Iterable[Item], alerts: Mapping[str, Any], narrow: bool) -> 
             Text(running + stage["name"] + (" stuck" if stuck else ""), style if style != "dim" else ""),
             rows(stage["rows_waiting"]),
             *([] if narrow else [rows(stage[f"{kind}_rows_per_second"]) for kind in ("arrival", "service")]),
+            *([] if narrow else ["" if stage["balance"] is None else f"{stage['balance']:.2f}"]),
             bar(stage["utilisation"], f"{stage['utilisation']:>4.0%}", width=4 if narrow else 8),
             *map(seconds, [sum(_times(stage))] if narrow else _times(stage)),
             seconds(stage["target_seconds"]) or "none",

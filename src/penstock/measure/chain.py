@@ -30,8 +30,12 @@ Chart = tuple[_Piece, ...]
 """The lower envelope of a progress chart: pieces from steep to flat."""
 
 
-def steepness(readers: Mapping[str, Sequence[str]], profiles: Mapping[str, StageProfile]) -> dict[str, float]:
-    """Rows that vanish per second of work from each stage on, at best; 0.0 where it is not known yet.
+def steepness(
+    readers: Mapping[str, Sequence[str]], profiles: Mapping[str, StageProfile]
+) -> dict[str, float | None]:
+    """Rows that vanish per second of work from each stage on, at best; None where it is not known yet.
+
+    Under 0 where rows become more on every way that is known.
 
     `readers` gives the stages that read what a stage writes; without any, its rows leave the system.
     On a path it is the greatest (1 - product of selectivities) / (sum of costs) over the stages a row
@@ -55,7 +59,7 @@ def steepness(readers: Mapping[str, Sequence[str]], profiles: Mapping[str, Stage
     charts: dict[str, Chart] = {}
     for stage in readers:
         _chart(stage, readers, profiles, charts)
-    return {stage: max(chart[0].slope, 0.0) if chart else 0.0 for stage, chart in charts.items()}
+    return {stage: chart[0].slope if chart else None for stage, chart in charts.items()}
 
 
 def _chart(

@@ -34,6 +34,8 @@ def what_held_back(stage: StageMinute, others: Sequence[StageMinute]) -> HeldBac
     figures = stage.figures
     if figures.rows_in == 0:
         return _without_rows(stage, others)
+    if _starved(stage):
+        return _held(stage, "schedule", _passed_over(stage, others))
     times = (figures.queue_seconds, figures.schedule_seconds, figures.compute_seconds)
     waited, stay = times[0] + times[1], sum(times)
     at_once = waited <= max(figures.compute_seconds, SHORT_WAIT_SECONDS) and stay < SHORT_STAY_SECONDS
@@ -58,6 +60,23 @@ def _without_rows(stage: StageMinute, others: Sequence[StageMinute]) -> HeldBack
     if figures.rows_waiting:
         return _held(stage, "schedule", f"{waiting} and it got no turn{_others(stage, others)}")
     return HeldBack("nothing", f"nothing held {stage.stage} back: no row came")
+
+
+def _starved(stage: StageMinute) -> bool:
+    """Rows waited nearly all the time and most still do, yet it seldom ran: the times of those that got
+    through say nothing of the others."""
+    figures = stage.figures
+    seldom = figures.slot_seconds < 0.5 * figures.seconds
+    return figures.rows_waiting > figures.rows_in and seldom and figures.utilisation >= SPARE_UTILISATION
+
+
+def _passed_over(stage: StageMinute, others: Sequence[StageMinute]) -> str:
+    figures = stage.figures
+    ran = f"it ran for {_seconds(figures.slot_seconds)} of {_seconds(figures.seconds)}"
+    return (
+        f"{figures.rows_waiting:,} rows wait at the end, {figures.rows_in:,} were taken, "
+        f"and {ran}{_others(stage, others)}"
+    )
 
 
 _CAUSES: tuple[Cause, ...] = ("queue", "schedule", "computation")

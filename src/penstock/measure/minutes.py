@@ -25,13 +25,16 @@ def minute_of(time: float) -> float:
 class StageMinute:
     """A stage in the minute that began at `begin`, in a pool of `pool_slots` slots.
 
-    The minute in which an engine starts or stops is partial: `figures.seconds` tells how long it was.
+    The minute in which an engine starts or stops is partial: `figures.seconds` tells how long it was. `first`
+    tells the first operations of a pipeline, which the others' rates are relative to.
     """
 
     begin: float
     stage: str
     pool_slots: int
     figures: StageFigures
+    pipeline: str = ""
+    first: bool = False
 
     @property
     def slot_share(self) -> float:

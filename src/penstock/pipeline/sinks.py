@@ -118,9 +118,13 @@ class Console:
 
 @dataclass(frozen=True)
 class Callback:
-    """A function that gets each turn's rows as an Arrow table, and the turn's number."""
+    """A function that gets each turn's rows as an Arrow table, and the turn's number.
+
+    With `may_be_away` stages are cut as before a broker's sink: a queue stands between it and state.
+    """
 
     function: Callable[[pa.Table, int], None]
+    may_be_away: bool = False
     guarantee: ClassVar[str] = "at least once"
 
 

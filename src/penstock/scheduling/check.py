@@ -57,7 +57,7 @@ def _views(rng: random.Random, stages: int) -> tuple[StageView, ...]:
             depth=rng.randrange(5),
             seconds_per_row=rng.choice((0.0, 1e-6, 0.04, rng.random())),
             selectivity=rng.choice((0.0, 0.1, 1.0, 5.0, rng.random())),
-            steepness=rng.choice((0.0, 25.0, 100 * rng.random())),
+            steepness=rng.choice((None, -3.0, 25.0, 100 * rng.random())),
             context=rng.choice((None, _context(rng, number))),
             fixed_seconds=rng.choice((0.0, 0.05)),
             row_seconds=rng.choice((0.0, 1e-6)),

@@ -27,7 +27,8 @@ class StageView:
 
     `depth` is the number of stages its rows still have before them. The last three are learned while
     it runs: seconds of turn for a row taken, rows out per row in, and the slope of its progress chart
-    (`measure.chain`); `seconds_per_row` and `steepness` are 0 while they are not known.
+    (`measure.chain`); `seconds_per_row` is 0 and
+    `steepness` None while they are not known.
 
     `context` is that of its next message, `rows_next` the rows that belong to the next turn, None for all.
     A turn of n rows on its slots takes `fixed_seconds` + `row_seconds` * n, and must start by
@@ -49,7 +50,7 @@ class StageView:
     depth: int = 0
     seconds_per_row: float = 0.0
     selectivity: float = 1.0
-    steepness: float = 0.0
+    steepness: float | None = None
     context: PriorityContext | None = None
     rows_next: int | None = None
     fixed_seconds: float = 0.0

@@ -180,7 +180,7 @@ class Plant:
         return rates_through(self.outside_rates, shares)
 
     @cached_property
-    def steepness(self) -> Mapping[str, float]:
+    def steepness(self) -> Mapping[str, float | None]:
         """By stage, for the policy min-memory; rows that go round a loop count as gone at its end."""
         places = self._places
         readers = {

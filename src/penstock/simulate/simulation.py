@@ -15,6 +15,7 @@ import numpy as np
 
 from penstock.scheduling.decisions import Grant
 from penstock.scheduling.policies import ContextPolicy, Llf, MinMemory, Random
+from penstock.scheduling.redraw import redraw
 from penstock.scheduling.scheduler import Scheduler
 from penstock.simulate.agenda import LOOK, NODE_CHANGES, ROWS_COME, TURN_ENDS, Agenda
 from penstock.simulate.costs import Chance
@@ -220,6 +221,7 @@ class Simulation:
             self._look_at_touched(now)
             if not scheduler.stages_waiting:
                 return
+            redraw(scheduler)
             if self._lazy:
                 self._supply.catch_up(self._by_lane[scheduler.upcoming], now)
                 self._look_at_touched(now)
@@ -242,7 +244,7 @@ class Simulation:
             lane = station.next_lane
             if station.waits_as and station.waits_as != lane:
                 self.scheduler.withdraw(station.waits_as)
-            steepness = self.plant.steepness[station.name] if self._steep else 0.0
+            steepness = self.plant.steepness[station.name] if self._steep else None
             costs = station.costs(self.settings.grain_seconds) if self._contexts else None
             view = station.view(now, costs, steepness)
             station.waits_as = lane

@@ -117,7 +117,7 @@ class Station:
             most_rows=self.most_rows,
         )
 
-    def view(self, now: float, costs: Costs | None, steepness: float) -> StageView:
+    def view(self, now: float, costs: Costs | None, steepness: float | None) -> StageView:
         """As the scheduler sees it, under the name of the lane that would run; without costs, no contexts."""
         setup, inbox, rows = self.setup, self.inbox, self.inbox.rows_waiting
         oldest = inbox.oldest_arrival

@@ -18,6 +18,7 @@ from penstock.scheduling.consumption import Consumption
 from penstock.scheduling.decisions import Decision, DecisionLog, Grant
 from penstock.scheduling.laxity import Start
 from penstock.scheduling.policies import ContextPolicy, Llf, Policy
+from penstock.scheduling.redraw import redraw
 from penstock.scheduling.scheduler import CutCount, Scheduler
 from penstock.scheduling.stage_view import StageView
 
@@ -242,6 +243,7 @@ class Dispatcher:
 
     def _grant_all(self) -> None:
         while not self._closed:
+            redraw(self._scheduler)
             decision = self._scheduler.next(self.clock())
             self.decisions.add(decision)
             if not isinstance(decision, Grant):

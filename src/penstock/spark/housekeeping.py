@@ -18,6 +18,7 @@ from penstock.spark.sink_spans import SinkSpans
 from penstock.spark.slot_control import SlotControl
 from penstock.spark.surroundings import Surroundings
 from penstock.spark.turn_lines import TurnLines
+from penstock.stages.stage import first_stages
 
 log = logging.getLogger("penstock")
 
@@ -112,7 +113,8 @@ class Housekeeping:
                 self._told = fresh[-1].at
                 self._decisions.add(each.to_json() for each in fresh)
             books = [stage.books for running in self._pipelines() for stage in tuple(running.stages)]
-            self._minutes.look(self._dispatcher.clock(), books, last=last)
+            first = frozenset(name for each in self._pipelines() for name in first_stages(each.graph))
+            self._minutes.look(self._dispatcher.clock(), books, first=first, last=last)
             self._sinks.look(self._dispatcher.clock(), self._pipelines(), last=last or self._ended)
             self._turns.keep()
             if self._planner is not None:

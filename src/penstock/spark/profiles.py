@@ -29,7 +29,7 @@ class Profiles:
         self._file = file
         self._profilers: dict[str, Profiler] = {}
         self._known: dict[str, StageProfile] = {}
-        self._steepness: dict[str, float] = {}
+        self._steepness: dict[str, float | None] = {}
         self._fresh = 0
         if file is not None:
             self._profilers = _read(file)
@@ -75,9 +75,9 @@ class Profiles:
         """None before its first turn with rows."""
         return self._known.get(stage)
 
-    def steepness_of(self, stage: str) -> float:
+    def steepness_of(self, stage: str) -> float | None:
         """As of the last refresh, 0.0 while it is not known."""
-        return self._steepness.get(stage, 0.0)
+        return self._steepness.get(stage)
 
     def refresh(self, graphs: Iterable[StageGraph]) -> None:
         """Computes the steepness of the stages of these pipelines.

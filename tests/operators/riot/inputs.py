@@ -103,14 +103,17 @@ def chosen(rows: Iterable[Row], *columns: str, order: Sequence[str] = ("msgid",)
     return sorted(found, key=lambda row: tuple(str(row[each]).zfill(9) for each in order))
 
 
-def is_close(one: Any, other: Any) -> bool:
-    """Equal, but for the last digits of numbers."""
+def is_close(one: Any, other: Any, scale: float = 1.0) -> bool:
+    """Equal, but for the last digits of numbers; those of a list may be off by as much as its greatest."""
     if isinstance(one, dict) and isinstance(other, dict):
         return one.keys() == other.keys() and all(is_close(one[key], other[key]) for key in one)
     if isinstance(one, (list, tuple)) and isinstance(other, (list, tuple)):
-        return len(one) == len(other) and all(map(is_close, one, other))
+        greatest = max([1.0, *(abs(each) for each in other if isinstance(each, float))])
+        return len(one) == len(other) and all(
+            is_close(*pair, greatest) for pair in zip(one, other, strict=True)
+        )
     if isinstance(one, float) and isinstance(other, (int, float)):
-        return math.isclose(one, other, rel_tol=1e-9, abs_tol=1e-9)
+        return math.isclose(one, other, rel_tol=1e-9, abs_tol=1e-9 * scale)
     return bool(one == other)
 
 

@@ -60,14 +60,14 @@ def interpolated(rows: Iterable[Row]) -> list[Row]:
 
 
 def joined(rows: Iterable[Row]) -> list[Row]:
-    waiting: dict[int, Row] = defaultdict(dict)
+    waiting: dict[tuple[Any, ...], dict[str, list[Any]]] = defaultdict(lambda: defaultdict(list))
     found = []
     for row in rows:
-        parts = waiting[row["msgid"]]
-        parts[row["name"]] = row["text"] if row["name"] == "source" else row["value"]
-        if len(parts) == 6:
-            meta = {name: row[name] for name in ("msgid", "time", "longitude", "latitude")}
-            found.append({**meta, **waiting.pop(row["msgid"])})
+        parts = waiting[row["msgid"], row["time"], row["sensor"]]
+        parts[row["name"]].append(row["text"] if row["name"] == "source" else row["value"])
+        if all(parts[name] for name in ("source", *QUANTITIES)):
+            meta = {name: row[name] for name in ("msgid", "time", "longitude", "latitude", "sensor")}
+            found.append({**meta, **{name: parts[name].pop(0) for name in ("source", *QUANTITIES)}})
     return found
 
 

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 from tests.operators.riot import reference
+from tests.operators.riot.drawn import SEED, as_rows, assert_each_close, by_case, drawn, series
 from tests.operators.riot.inputs import (
     OBSERVATION_DDL,
     OBSERVATIONS,
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 pytestmark = pytest.mark.spark
+NAMES = ("source", *reference.QUANTITIES)
 
 
 @dataclass(frozen=True)
@@ -39,6 +39,30 @@ class Case:
     operator: Callable[[], Any]
     expected: Callable[[Sequence[Row]], list[Row]]
     columns: tuple[str, ...]
+    apart_by: str = "sensor"
+
+
+def by_id(row: Row) -> int:
+    return int(row["msgid"])
+
+
+def sixths(rows: Sequence[Row]) -> list[Row]:
+    """Every six observations as those of a message, and every message twice."""
+    found = [
+        {**row, "msgid": row["msgid"] // 12, "sensor": "s", "name": NAMES[row["msgid"] % 6],
+         "value": row["msgid"] // 12 + 1.0, "text": None}
+        for row in rows
+    ]  # fmt: skip
+    return reference.joined(found)
+
+
+def joining() -> Any:
+    name = f"element_at(array{NAMES}, cast(msgid % 6 + 1 as int)) as name"
+    read = ("arrived", "time", "longitude", "latitude", "'s' as sensor", name, "text")
+    return riot.in_turn(
+        lambda rows: rows.selectExpr("msgid div 12 as msgid", "msgid div 12 + 1.0D as value", *read),
+        riot.join_by_message(),
+    )
 
 
 def in_blocks(rows: Sequence[Row]) -> list[Row]:
@@ -75,58 +99,23 @@ CASES = {
         riot.sliding_linear_regression, reference.trends, ("msgid", "predictions")
     ),
     "second_order_moment": Case(riot.second_order_moment, reference.moments, ("msgid", "moment")),
-    "distinct_count": Case(riot.distinct_count, reference.distinct, ("msgid", "name", "count")),
+    "distinct_count": Case(
+        riot.distinct_count, reference.distinct, ("msgid", "name", "count"), apart_by="name"
+    ),
     "block_average": Case(lambda: riot.block_average("value"), in_blocks, ("msgid", "sensor", "average")),
     "error_estimate": Case(estimating, estimated, ("msgid", "sensor", "error")),
+    "join_by_message": Case(joining, sixths, ("msgid", "time", *NAMES)),
 }
 
 
-@pytest.mark.parametrize("name", CASES)
-@settings(
-    max_examples=2,
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-    derandomize=True,
-)
-@given(st.integers(0, 2**32))
-def test_an_operator_with_state_equals_the_plain_computation(
-    spark: SparkSession, name: str, seed: int
-) -> None:
-    case, chance = CASES[name], random.Random(seed)
-    rows = observed(chance, 400, nulls=0.2, sensors=chance.choice((1, 3, 40)))
-    shuffled = chance.sample(rows, len(rows))
-    found = rows_of(case.operator()(frame(spark, shuffled)), *case.columns)
-    assert_close(found, chosen(case.expected(rows), *case.columns))
-
-
-def test_messages_are_joined_as_soon_as_all_their_observations_are_there(spark: SparkSession) -> None:
-    chance = random.Random(4)
-    rows = [{**row, "msgid": at // 6, "name": name} for at, row in enumerate(observed(chance, 360, nulls=0.3))
-            for name in [(("source", *reference.QUANTITIES)[at % 6])]]  # fmt: skip
-    for row in rows:
-        row["text"] = row["sensor"] if row["name"] == "source" else None
-    missing = [row for row in rows if row["msgid"] % 7 or row["name"] != "light"]
-    extra = [{**rows[0], "name": "noise", "msgid": msgid} for msgid in range(60)]
-    found = rows_of(
-        riot.join_by_message()(frame(spark, chance.sample([*missing, *extra], len(missing) + 60))),
-        "msgid", "source", *reference.QUANTITIES,
-    )  # fmt: skip
-    expected = reference.joined(missing)
-    assert len(expected) == 60 - 9
-    assert found == chosen(expected, "msgid", "source", *reference.QUANTITIES)
-
-
-def test_a_field_that_comes_twice_replaces_the_former_and_two_messages_of_one_id_are_told_apart(
-    spark: SparkSession,
-) -> None:
-    [row] = observed(random.Random(1), 1)
-    six = [{**row, "name": name, "value": 1.0, "text": "id"} for name in ("source", *reference.QUANTITIES)]
-    again = [{**each, "time": 900 + number} for number in (1, 2) for each in six]
-    made = riot.join_by_message()(frame(spark, random.Random(2).sample(again, 12)))
-    assert sorted(each["time"] for each in made.collect()) == [901, 902]
-    twice = [{**six[1], "time": 1, "value": 7.0}, {**six[1], "time": 2, "value": 8.0}]
-    [one] = riot.join_by_message()(frame(spark, [*twice, six[0], *six[2:]])).collect()
-    assert one["temperature"] == 8.0
+@pytest.mark.parametrize("name", [name for name in CASES if name != "join_by_message"])
+def test_an_operator_with_state_equals_the_plain_computation(spark: SparkSession, name: str) -> None:
+    case, cases = CASES[name], drawn(series())
+    rows = as_rows(cases, apart_by=case.apart_by)
+    shuffled = random.Random(SEED).sample(rows, len(rows))
+    found = chosen(case.operator()(frame(spark, shuffled)).toArrow().to_pylist(), *case.columns)
+    expected = chosen(case.expected(rows), *case.columns)
+    assert_each_close(cases, by_case(found, len(cases), by_id), by_case(expected, len(cases), by_id))
 
 
 def test_every_row_can_leave_with_the_last_average_or_without_a_trend(spark: SparkSession) -> None:
@@ -188,5 +177,4 @@ def test_turns_of_any_size_and_a_restart_in_the_middle_change_nothing(
         runs.stop()
     for name, case in CASES.items():
         assert len(kept[name].turns) > 4
-        found = {row["msgid"]: row for row in kept[name].rows}
-        assert_close(chosen(found.values(), *case.columns), chosen(case.expected(rows), *case.columns))
+        assert_close(chosen(kept[name].rows, *case.columns), chosen(case.expected(rows), *case.columns))

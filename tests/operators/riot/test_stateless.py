@@ -94,6 +94,29 @@ def test_the_bloom_filter_forgets_or_drops_ids_that_nobody_put_in(spark: SparkSe
     assert found == chosen([row for row in rows if row["sensor"] in known], "msgid", "name", order=order)
 
 
+def test_the_bloom_filter_can_put_misses_aside_and_leaves_what_was_put_aside_before(
+    spark: SparkSession,
+) -> None:
+    aside = riot.bloom_filter({"a"}, "who", name=None, misses="dead_letter", expected=1000)
+    rows = spark.createDataFrame([(1, "a"), (2, "b"), (3, None)], "msgid BIGINT, who STRING")
+    expected = [
+        (1, "a", None, None),
+        (2, "b", "no who of this name is known: b", '{"msgid":2,"who":"b"}'),
+        (3, None, None, None),
+    ]
+    assert [tuple(row) for row in aside(rows).orderBy("msgid").collect()] == expected
+    before = rows.selectExpr(
+        "*", "if(msgid = 2, 'bad', null) as dead_letter", "if(msgid = 2, 'raw', null) as raw"
+    )
+    expected[1] = (2, "b", "bad", "raw")
+    assert [tuple(row) for row in aside(before).orderBy("msgid").collect()] == expected
+    with pytest.raises(
+        ValueError,
+        match=r"^misses must be one of null, drop, dead_letter, got 'keep': rows would go nowhere$",
+    ):
+        riot.bloom_filter({"a"}, misses="keep")  # type: ignore[arg-type]
+
+
 def test_the_bloom_filter_lets_few_strangers_through(spark: SparkSession) -> None:
     known = [f"known {number}" for number in range(2000)]
     rows = [
@@ -137,6 +160,13 @@ def test_annotation_adds_what_is_known_and_puts_strangers_aside(spark: SparkSess
         (3, None, None, None, "no metadata: source is null", '{"msgid":3}'),
         (4, "b", "park", "radar", None, None),
     ]
+    told = riot.annotate({"a": "hall,solar"}, told_by="sensor")(source.selectExpr("*", "'me' as sensor"))
+    assert [row["dead_letter"] for row in told.orderBy("msgid").collect()] == [
+        None,
+        "no metadata for source x",
+        "no metadata for sensor me",
+        "no metadata for source b",
+    ]
 
 
 def test_senml_that_was_written_reads_back_the_same(spark: SparkSession) -> None:
@@ -166,3 +196,25 @@ def test_payloads_write_nulls_and_skip_groups_that_lack_what_they_need(spark: Sp
         (2, '{"a":1.5}'),
         (2, '{"b":null}'),
     ]
+
+
+def test_columns_of_other_names_are_given_as_arguments(spark: SparkSession) -> None:
+    rows = spark.createDataFrame(
+        [(1, "k", "dust", None), (2, "k", "dust", 5.0), (3, "k", "source", 7.0), (4, "k", "dust", None)],
+        "id BIGINT, who STRING, what STRING, number DOUBLE",
+    )
+    names = {"name": "what", "value": "number"}
+    filled = riot.interpolate(by=["who", "what"], order="id", **names)(rows)
+    assert [row["number"] for row in filled.orderBy("id").collect()] == [0.0, 5.0, 7.0, 5.0]
+    ranged = riot.range_filter({"dust": (0, 4)}, **names)(rows)
+    assert [row["number"] for row in ranged.orderBy("id").collect()] == [None, None, 7.0, None]
+    guesses = spark.createDataFrame(
+        [(1, "k", 10.0, 4.0, None), (2, "k", None, None, 3.0), (3, "k", 10.0, 4.0, None)],
+        "id BIGINT, who STRING, seen DOUBLE, guess DOUBLE, mean DOUBLE",
+    )
+    columns = {"prediction": "guess", "average": "mean"}
+    off = riot.error_estimate("seen", by="who", order=["id"], **columns)(guesses)
+    assert [(row["id"], row["error"]) for row in off.orderBy("id").collect()] == [(1, None), (3, 2.0)]
+    each = riot.error_of_row("seen", **columns)(guesses.filter("id = 1").withColumn("mean", guesses["guess"]))
+    assert each.first()["error"] == 1.5
+    assert riot.published(rows.selectExpr("id", "what as payload"), ["id"]).columns == ["id", "payload"]

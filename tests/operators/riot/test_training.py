@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from tests.operators.riot import reference
 from tests.operators.riot.inputs import ARRIVED, readings
+from tests.spark.conftest import jobs_so_far
 
 from penstock.operators import riot
 from penstock.operators.riot.training import FEATURES
@@ -57,18 +58,66 @@ def test_classes_follow_the_percentiles_of_each_request_by_itself(spark: SparkSe
         )
 
 
-def test_requests_that_wait_together_get_one_regression_over_the_rows_of_all(spark: SparkSession) -> None:
-    made = riot.regression_training()(riot.read_rows(TABLE)(requests(spark, (0, 50), (40, 90), (7, 7))))
-    answers = payloads(made)
-    rows = np.array(TABLE[0:50] + TABLE[40:90])
-    design = np.column_stack([rows[:, [0, 1, 3]], np.ones(len(rows))])
-    expected = np.linalg.lstsq(design, rows[:, 4], rcond=None)[0]
+def test_every_request_gets_the_regression_of_its_own_rows(spark: SparkSession) -> None:
+    ranges = ((0, 50), (40, 90), (7, 7), (None, 4))
+    answers = payloads(riot.regression_training()(riot.read_rows(TABLE)(requests(spark, *ranges))))
+    assert answers[2:] == [{"model": None, "rows": 0}] * 2
+    for answer, (first, end) in zip(answers[:2], ((0, 50), (40, 90)), strict=True):
+        assert model_numbers(answer) == pytest.approx(solved(TABLE[first:end]))
+        assert answer["rows"] == 50
+
+
+def solved(rows: list[list[float]]) -> list[float]:
+    """Coefficients and intercept by plain least squares."""
+    table = np.array(rows)
+    design = np.column_stack([table[:, [0, 1, 3]], np.ones(len(table))])
+    return [float(each) for each in np.linalg.lstsq(design, table[:, 4], rcond=None)[0]]
+
+
+def model_numbers(answer: Any) -> list[float]:
+    model = answer["model"]
+    return [*(model["coefficients"][name] for name in FEATURES), model["intercept"]]
+
+
+def test_requests_that_share_a_model_get_one_over_the_rows_of_all(spark: SparkSession) -> None:
+    asked = riot.read_rows(TABLE)(requests(spark, (0, 50), (40, 90), (7, 7)))
+    answers = payloads(riot.regression_training(shared=True)(asked))
     assert len(answers) == 3
     for answer in answers:
-        model = answer["model"]
-        found = [*(model["coefficients"][n] for n in ("temperature", "humidity", "dust")), model["intercept"]]
-        assert found == pytest.approx(list(expected))
+        assert model_numbers(answer) == pytest.approx(solved(TABLE[0:50] + TABLE[40:90]))
         assert (answer["rows"], answer["requests"]) == (100, 3)
+
+
+def test_a_model_is_the_same_whoever_else_was_in_the_turn_and_costs_no_job_of_its_own(
+    spark: SparkSession,
+) -> None:
+    ranges = [(first, first + length) for first, length in ((0, 30), (5, 1), (20, 90), (7, 0), (60, 60))]
+    for training in (riot.regression_training(), riot.tree_training()):
+        asked = riot.annotate_class()(riot.read_rows(TABLE)(requests(spark, *ranges)))
+        before = jobs_so_far(spark)
+        together = training(asked)
+        jobs = jobs_so_far(spark) - before
+        alone = [
+            payloads(training(riot.annotate_class()(riot.read_rows(TABLE)(requests(spark, each)))))[0]
+            for each in ranges
+        ]
+        assert payloads(together) == alone
+        # What brings the rows, which a turn has anyway.
+        assert jobs <= 1
+
+
+def test_other_columns_can_be_carried_and_names_are_quoted(spark: SparkSession) -> None:
+    some = [(5, [("small", 1.0), ("large", 9.0)])]
+    asked = spark.createDataFrame(some, 'id INT, rows ARRAY<STRUCT<class: STRING, `a "size"`: DOUBLE>>')
+    made = riot.tree_training(['a "size"'], classes=["small", "large"], carry=["id"])(asked)
+    assert made.columns == ["id", "payload"]
+    [row] = made.collect()
+    assert json.loads(row["payload"])["model"] == {
+        "feature": 'a "size"',
+        "at_most": 5.0,
+        "yes": {"class": "small"},
+        "no": {"class": "large"},
+    }
 
 
 def test_a_tree_finds_the_rule_that_the_classes_follow(spark: SparkSession) -> None:
@@ -82,7 +131,7 @@ def test_a_tree_finds_the_rule_that_the_classes_follow(spark: SparkSession) -> N
     rows = asked.selectExpr("inline(rows)").collect()
     [answer] = payloads(riot.tree_training()(asked))
     assert {decided(answer["model"], row.asDict()) == row["class"] for row in rows} == {True}
-    assert (answer["rows"], answer["requests"]) == (200, 1)
+    assert answer["rows"] == 200
 
 
 def numbers(count: int, seed: int) -> list[list[float]]:
@@ -129,10 +178,9 @@ def test_a_tree_is_the_one_that_the_estimator_of_mllib_grows(
     from pyspark.ml.classification import DecisionTreeClassifier
     from pyspark.sql import functions as F
 
-    ranges = [(first, min(first + 100, count)) for first in range(0, count, 100)]
-    read = riot.annotate_class()(riot.read_rows(numbers(count, seed=count))(requests(spark, *ranges)))
+    read = riot.annotate_class()(riot.read_rows(numbers(count, seed=count))(requests(spark, (0, count))))
     asked = spark.createDataFrame(read.collect(), read.schema)
-    answer, *_ = payloads(riot.tree_training(max_depth=depth, max_bins=bins)(asked))
+    [answer] = payloads(riot.tree_training(max_depth=depth, max_bins=bins)(asked))
     said = {"ml_attr": {"type": "nominal", "vals": list(CLASSES)}}
     place = F.array_position(F.array(*map(F.lit, CLASSES)), F.col("class")).cast("double") - 1.0
     examples = assembled(asked, place.alias("label", metadata=said))
@@ -162,9 +210,18 @@ def test_rows_of_an_unknown_class_and_requests_without_rows_are_left_out(spark: 
     asked = spark.createDataFrame(
         [(1, ARRIVED, some), (2, ARRIVED, None), (3, ARRIVED, [("small", 2)])], columns
     )
-    answers = payloads(riot.tree_training(["size"], classes=["small", "large"])(asked))
-    grown = {"feature": "size", "at_most": 3.5, "yes": {"class": "small"}, "no": {"class": "large"}}
-    assert answers == [{"model": grown, "rows": 4, "requests": 3}] * 3
+    training = {"features": ["size"], "classes": ["small", "large"]}
+
+    def grown(at_most: float) -> dict[str, Any]:
+        return {"feature": "size", "at_most": at_most, "yes": {"class": "small"}, "no": {"class": "large"}}
+
+    assert payloads(riot.tree_training(**training)(asked)) == [
+        {"model": grown(3.0), "rows": 3},
+        {"model": None, "rows": 0},
+        {"model": {"class": "small"}, "rows": 1},
+    ]
+    shared = payloads(riot.tree_training(**training, shared=True)(asked))
+    assert shared == [{"model": grown(3.5), "rows": 4, "requests": 3}] * 3
 
 
 def test_rows_with_a_null_are_left_out_and_without_any_row_the_model_is_null(spark: SparkSession) -> None:
@@ -174,4 +231,4 @@ def test_rows_with_a_null_are_left_out_and_without_any_row_the_model_is_null(spa
         assert [answer["rows"] for answer in payloads(training(asked))] == [rows]
     nothing = riot.annotate_class()(riot.read_rows(TABLE)(requests(spark, (500, 600), (3, 1))))
     for training in (riot.regression_training(), riot.tree_training()):
-        assert payloads(training(nothing)) == [{"model": None, "rows": 0, "requests": 2}] * 2
+        assert payloads(training(nothing)) == [{"model": None, "rows": 0}] * 2

@@ -1,10 +1,11 @@
 from collections import Counter
 
-from penstock.scheduling import Random, StageView, check_policy
+from penstock.scheduling import Grant, LongestQueue, Random, Scheduler, StageView, check_policy
+from penstock.scheduling.redraw import redraw
 
 
-def view(name: str, rows: int = 10) -> StageView:
-    return StageView(name, "p", rows_waiting=rows, ready_since=5.0, oldest_arrival=5.0)
+def view(name: str, rows: int = 10, since: float = 5.0) -> StageView:
+    return StageView(name, "p", rows_waiting=rows, ready_since=since, oldest_arrival=since)
 
 
 def test_random_keeps_the_contract_of_policies() -> None:
@@ -26,3 +27,27 @@ def test_another_seed_draws_another_order() -> None:
         for seed in range(20)
     }
     assert len(orders) == 20
+
+
+def test_a_stage_whose_rows_come_often_gets_no_more_turns_than_others() -> None:
+    scheduler, turns = Scheduler(Random(), slots=1), Counter[str]()
+    for name in "abc":
+        scheduler.wait(view(name))
+    for step in range(2000):
+        now = 10.0 + step
+        scheduler.wait(view("busy", 10 + step % 7, now))
+        redraw(scheduler)
+        decision = scheduler.next(now)
+        assert isinstance(decision, Grant)
+        turns[decision.stage] += 1
+        scheduler.finished(decision.stage, now + 0.5)
+        scheduler.wait(view(decision.stage, since=now + 0.5))
+    assert all(400 < turns[name] < 600 for name in ("a", "b", "c", "busy"))
+
+
+def test_only_lots_are_drawn_anew() -> None:
+    scheduler = Scheduler(LongestQueue(), slots=1)
+    scheduler.wait(view("a", 1))
+    scheduler.wait(view("b", 2))
+    redraw(scheduler)
+    assert scheduler.upcoming == "b"

@@ -145,7 +145,8 @@ function update({ head, error, nodes, lines }, pipeline, stages, sinks, alerts) 
   head.badge.className = `badge ${pipeline.state}`;
   const rate = pipeline.input_rows_per_second == null ? "" : ` · ${rows(pipeline.input_rows_per_second)} rows/s come`;
   const most = pipeline.highest_rows_per_second == null ? "" : `, ${rows(pipeline.highest_rows_per_second)} could be taken`;
-  head.figures.textContent = `tenant ${pipeline.tenant}${rate}${most}`;
+  const even = pipeline.weight_cv == null ? "" : ` · CV of busy ${(pipeline.utilisation_cv ?? 0).toFixed(2)}, of w·r/q ${pipeline.weight_cv.toFixed(2)}`;
+  head.figures.textContent = `tenant ${pipeline.tenant}${rate}${most}${even}`;
   if (!head.button.classList.contains("sure")) word(head.button, pipeline.state === "running" ? "Pause" : "Resume", pipeline.name);
   error.hidden = !pipeline.error;
   error.textContent = pipeline.error;
@@ -163,9 +164,12 @@ function updateStage(node, stage, stuck) {
   node.what.textContent = stay ? `row stays ${seconds(stay)}` : "no rows yet";
   node.fill.setAttribute("width", Math.max(0, Math.min(1, stage.utilisation)) * (node.place.width - 66));
   node.busy.textContent = share(Math.round(stage.utilisation * 100) / 100);
-  const told = `${stage.name}: ${stuck ? "stuck" : STATUS_WORDS[status]}; ${rows(stage.rows_waiting)} rows wait; busy ${share(stage.utilisation)}; a row stays ${seconds(stay) || "0"}`;
+  const told = `${stage.name}: ${stuck ? "stuck" : STATUS_WORDS[status]}; ${rows(stage.rows_waiting)} rows wait; busy ${share(stage.utilisation)}; a row stays ${seconds(stay) || "0"}${balance(stage)}`;
   if (node.group.getAttribute("aria-label") !== told) { node.group.setAttribute("aria-label", told); node.title.textContent = told; }
 }
+
+/* EdgeWise's terms, relative to the pipeline's first stages: w slots, q rows come, r are served by a slot. */
+const balance = (stage) => stage.balance == null ? "" : `; w ${stage.slots_busy.toFixed(2)}, q ${stage.relative_input.toFixed(2)}, r ${stage.relative_service.toFixed(2)}, w·r/q ${stage.balance.toFixed(2)}`;
 
 function updateSink(node, sink) {
   setClass(node.group, `node sink end ${sinkStatus(sink)}`);

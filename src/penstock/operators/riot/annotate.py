@@ -14,11 +14,16 @@ if TYPE_CHECKING:
 
 
 def annotate(
-    metadata: Mapping[str, str], column: str = "source", *, into: Sequence[str] = ("location", "type")
+    metadata: Mapping[str, str],
+    column: str = "source",
+    *,
+    into: Sequence[str] = ("location", "type"),
+    told_by: str | None = None,
 ) -> Transform:
     """Adds the columns `into` from the metadata of the id in `column`: a text with commas between them.
 
     An id without metadata, or none at all, is a dead letter: declare the operator with dead_letters=True.
+    Where `column` is null, the letter says whose row it is by the column `told_by`.
     The metadata is sent to each JVM once; no join is run.
     """
     from pyspark.sql import functions as F
@@ -33,8 +38,8 @@ def annotate(
         parts = F.split(F.col("__found"), ",", len(into))
         added = [F.get(parts, F.lit(at)).alias(name) for at, name in enumerate(into)]
         known = F.col("__found").isNotNull()
-        unknown = F.concat(F.lit(f"no metadata for {column} "), F.col(column))
-        reason = F.when(~known, F.coalesce(unknown, F.lit(f"no metadata: {column} is null")))
+        who = [F.concat(F.lit(f"no metadata for {each} "), F.col(each)) for each in (column, told_by) if each]
+        reason = F.when(~known, F.coalesce(*who, F.lit(f"no metadata: {column} is null")))
         raw = F.when(~known, F.to_json(F.struct(*rows.columns)))
         return found.select(*rows.columns, *added, reason.alias(DEAD_LETTER), raw.alias(RAW))
 

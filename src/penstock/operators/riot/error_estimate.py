@@ -17,6 +17,8 @@ def error_estimate(
     *,
     by: str = "sensor",
     order: Sequence[str] = ("msgid",),
+    prediction: str = "prediction",
+    average: str = "average",
     into: str = "error",
 ) -> Callable[..., DataFrame]:
     """For each prediction, (observed - prediction) / last block average of its sensor.
@@ -30,32 +32,38 @@ def error_estimate(
     from pyspark.sql import functions as F
 
     def is_average(row: Fields) -> Column:
-        return row.average.isNotNull()
+        return row[average].isNotNull()
 
     def step(state: Fields, row: Fields) -> dict[str, Column]:
-        return {"last": F.coalesce(row.average, state.last)}
+        return {"last": F.coalesce(row[average], state.last)}
 
     def estimate(state: Fields, row: Fields) -> dict[str, Column]:
-        return {into: F.try_divide(row[column] - row.prediction, state.last)}
+        return {into: F.try_divide(row[column] - row[prediction], state.last)}
 
     def apply(predictions: DataFrame, averages: DataFrame | None = None) -> DataFrame:
         rows = predictions
         if averages is not None:
             rows = predictions.unionByName(averages, allowMissingColumns=True)
-        sorted_rows = rows.withColumn("__later", F.col("average").isNull())
+        sorted_rows = rows.withColumn("__later", F.col(average).isNull())
         recurrence = Recurrence(
             {"last": F.lit(None).cast("double")}, step, estimate, lambda state, row: ~is_average(row)
         )
-        return scan(sorted_rows, recurrence, by=by, order=(*order, "__later")).drop("__later", "average")
+        return scan(sorted_rows, recurrence, by=by, order=(*order, "__later")).drop("__later", average)
 
     return apply
 
 
-def error_of_row(column: str = "airquality_raw", *, into: str = "error") -> Transform:
+def error_of_row(
+    column: str = "airquality_raw",
+    *,
+    prediction: str = "prediction",
+    average: str = "average",
+    into: str = "error",
+) -> Transform:
     """The same for rows that have `prediction` and `average` already; no state."""
     from pyspark.sql import functions as F
 
     def apply(rows: DataFrame) -> DataFrame:
-        return rows.withColumn(into, F.try_divide(F.col(column) - F.col("prediction"), F.col("average")))
+        return rows.withColumn(into, F.try_divide(F.col(column) - F.col(prediction), F.col(average)))
 
     return apply

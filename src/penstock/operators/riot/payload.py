@@ -38,9 +38,9 @@ def as_payloads(*groups: Sequence[str], carry: Sequence[str] = CARRIED, needs: s
     return show
 
 
-def published(rows: DataFrame) -> DataFrame:
-    """Just what is published: number, arrival and payload."""
-    return rows.select(*CARRIED, "payload")
+def published(rows: DataFrame, carry: Sequence[str] = CARRIED) -> DataFrame:
+    """Just what is published: the columns of `carry` (number and arrival), and `payload`."""
+    return rows.select(*carry, "payload")
 
 
 def _json(columns: Sequence[str]) -> Column:

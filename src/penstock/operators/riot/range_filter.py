@@ -20,23 +20,24 @@ RANGES: Mapping[str, tuple[float, float]] = {
 """RIoTBench's ranges for Sense-Your-City, both ends included."""
 
 
-def range_filter(ranges: Mapping[str, tuple[float, float]] = RANGES) -> Transform:
+def range_filter(
+    ranges: Mapping[str, tuple[float, float]] = RANGES, *, name: str = "name", value: str = "value"
+) -> Transform:
     """Observations whose `value` is outside the range of its `name` get null instead; no row is dropped.
 
     A name without a range passes as it is.
     """
     from pyspark.sql import functions as F
 
-    for name, (low, high) in ranges.items():
+    for each, (low, high) in ranges.items():
         if not low <= high:
-            raise ValueError(f"range of {name} must not be empty, got {low} to {high}: all would be null")
+            raise ValueError(f"range of {each} must not be empty, got {low} to {high}: all would be null")
 
     def keep_in_range(rows: DataFrame) -> DataFrame:
-        name, value = F.col("name"), F.col("value")
-        checked = value
+        checked = number = F.col(value)
         for wanted, (low, high) in ranges.items():
-            inside = F.when(value.between(float(low), float(high)), value)
-            checked = F.when(name == wanted, inside).otherwise(checked)
-        return rows.withColumn("value", checked)
+            inside = F.when(number.between(float(low), float(high)), number)
+            checked = F.when(F.col(name) == wanted, inside).otherwise(checked)
+        return rows.withColumn(value, checked)
 
     return keep_in_range

@@ -1,17 +1,19 @@
-"""TRAIN's two trainings, with Spark MLlib: all requests that wait together are answered by one model.
+"""TRAIN's two trainings, with Spark MLlib: every request is answered by a model of the rows that it asks for.
 
 Each is for `stream.each_turn(name, ..., schema=ANSWERS)`: a turn has the requests that waited for it, each
-with its array of rows. One model is fitted to the rows of all of them, and every request gets it. RIoTBench
-fits one for each request; a fit costs Spark jobs, whose fixed cost the requests of a turn thus share, and a
-row that several of them hold counts that often.
+with its array of rows. As in RIoTBench, a model knows nothing of the other requests of its turn; all of them
+are fitted where the turn's rows are, without a job. With `shared=True` one model is fitted to the rows of all
+requests that wait together, and every one of them gets it: fewer fits, but an answer that depends on who else
+asked. A row that several of them hold then counts that often.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from penstock.operators.riot.rows import CARRIED
 from penstock.operators.riot.training_rows import CLASSES
 from penstock.operators.transform import Transform
 from penstock.spark.jvm import frame_of, jvm
@@ -29,19 +31,21 @@ def regression_training(
     *,
     rows: str = "rows",
     regularisation: float = 0.0,
+    shared: bool = False,
+    carry: Sequence[str] = CARRIED,
 ) -> Transform:
-    """LinearRegressionTrain: `payload` is the model as JSON, {"model": {"coefficients", "intercept"},
-    "rows", "requests"}.
+    """LinearRegressionTrain: `payload` is JSON, {"model": {"coefficients", "intercept"}, "rows"}.
 
     Solved by normal equations: one pass over the rows. Rows with a null are left out; with none left, the
-    model is null.
+    model is null. A shared one says of how many "requests" it is.
     """
 
-    def fit(turn: Any) -> dict[str, Any]:
-        *coefficients, intercept = json.loads(turn.regression(float(regularisation)))
-        return {"coefficients": dict(zip(features, coefficients, strict=True)), "intercept": intercept}
+    def train(requests: DataFrame) -> DataFrame:
+        turn = _turn(requests, rows, (*features, label))
+        said = turn.regressions(_quoted(features), float(regularisation), shared, list(carry))
+        return frame_of(said, requests.sparkSession)
 
-    return _answering(fit, rows, (*features, label))
+    return train
 
 
 def tree_training(
@@ -52,41 +56,26 @@ def tree_training(
     classes: Sequence[str] = CLASSES,
     max_depth: int = 3,
     max_bins: int = 32,
+    shared: bool = False,
+    carry: Sequence[str] = CARRIED,
 ) -> Transform:
-    """DecisionTreeTrain: `payload` has the tree as nested JSON, {"feature", "at_most", "yes", "no"} down to
+    """DecisionTreeTrain: the same with a tree as nested JSON, {"feature", "at_most", "yes", "no"} down to
     {"class"}.
 
     Rows with a null, or of a class that is not in `classes`, are left out; with none left, the model is null.
     """
 
-    def fit(turn: Any) -> dict[str, Any]:
-        return _named(json.loads(turn.tree(max_depth, max_bins)), features, classes)
-
-    return _answering(fit, rows, (*features, label), classes)
-
-
-def _answering(
-    fit: Callable[[Any], dict[str, Any]], rows: str, names: Sequence[str], classes: Sequence[str] = ()
-) -> Transform:
-    """`fit` gets a TrainingTurn of the JVM."""
-
     def train(requests: DataFrame) -> DataFrame:
-        session = requests.sparkSession
-        turn = jvm(session).penstock.TrainingTurn(requests._jdf, rows, list(names), list(classes))
-        examples = turn.rows()
-        said = {"model": fit(turn) if examples else None, "rows": examples, "requests": turn.requests()}
-        return frame_of(turn.answers(json.dumps(said)), session)
+        turn = _turn(requests, rows, (*features, label), classes)
+        said = turn.trees(_quoted(features), _quoted(classes), max_depth, max_bins, shared, list(carry))
+        return frame_of(said, requests.sparkSession)
 
     return train
 
 
-def _named(node: dict[str, Any], features: Sequence[str], classes: Sequence[str]) -> dict[str, Any]:
-    """A tree with the names of its features and classes instead of their numbers."""
-    if "class" in node:
-        return {"class": classes[node["class"]]}
-    return {
-        "feature": features[node["feature"]],
-        "at_most": node["at_most"],
-        "yes": _named(node["yes"], features, classes),
-        "no": _named(node["no"], features, classes),
-    }
+def _turn(requests: DataFrame, rows: str, names: Sequence[str], classes: Sequence[str] = ()) -> Any:
+    return jvm(requests.sparkSession).penstock.TrainingTurn(requests._jdf, rows, list(names), list(classes))
+
+
+def _quoted(names: Sequence[str]) -> list[str]:
+    return [json.dumps(name) for name in names]

@@ -13,7 +13,7 @@ class Random:
     """Runs any of the stages that wait, each with the same chance.
 
     The random scheduler on a fixed pool of EdgeWise (USENIX ATC 2019, section 7.1): what the pool
-    alone brings, without a wise order. A stage draws again whenever its figures change; the draw
+    alone brings, without a wise order. All that wait draw before every decision (`scheduling.redraw`); a draw
     depends on the seed, the stage and the time only, so that runs repeat.
 
     >>> stage = StageView("parse", "p", rows_waiting=10, ready_since=10.0, oldest_arrival=10.0)

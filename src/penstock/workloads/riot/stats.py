@@ -46,7 +46,7 @@ def _unfused(lines: Stream, known: Mapping[str, str], count: Mapping[str, int]) 
     parsed = lines.operator(
         "parse_project", riot.parse_project(), dead_letters=True, parallelism=k("parse_project")
     )
-    tested = parsed.operator("bloom_filter", _bloom(known), parallelism=k("bloom_filter"))
+    tested = parsed.operator("bloom_filter", _bloom(known), dead_letters=True, parallelism=k("bloom_filter"))
     smooth = tested.operator("kalman", riot.kalman(), stateful=True, parallelism=k("kalman"))
     trends = smooth.operator(
         "sliding_linear_regression",
@@ -83,4 +83,4 @@ def _fused(lines: Stream, known: Mapping[str, str]) -> Stream:
 
 
 def _bloom(known: Mapping[str, str]) -> riot.Transform:
-    return riot.bloom_filter(known, "sensor", name=None, misses="drop")
+    return riot.bloom_filter(known, "sensor", name=None, misses="dead_letter")

@@ -1,6 +1,7 @@
 package penstock;
 
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import org.apache.spark.api.java.JavaSparkContext;
 import org.apache.spark.ml.feature.Instance;
@@ -51,9 +52,11 @@ public class TrainingTurn {
     }
     this.classes = classes;
     for (int i = 0; i < this.requests.length; i++) {
+      ArrayList found = new ArrayList();
       if (!this.requests[i].isNullAt(place)) {
-        addAll(this.requests[i].getArray(place));
+        addAll(this.requests[i].getArray(place), found);
       }
+      examples.add(found);
     }
   }
 
@@ -66,16 +69,16 @@ public class TrainingTurn {
     });
   }
 
-  private void addAll(ArrayData rows) {
+  private void addAll(ArrayData rows, List found) {
     for (int i = 0; i < rows.numElements(); i++) {
       if (!rows.isNullAt(i)) {
-        add(rows.getStruct(i, asked.size()));
+        add(rows.getStruct(i, asked.size()), found);
       }
     }
   }
 
   /** Unless a value is null, or its class is not among those that are looked for. */
-  private void add(InternalRow row) {
+  private void add(InternalRow row, List found) {
     for (int i = 0; i < places.length; i++) {
       if (row.isNullAt(places[i])) {
         return;
@@ -88,7 +91,7 @@ public class TrainingTurn {
     Object said = value(row, features.length);
     double label = classes.isEmpty() ? number(said) : (double) classes.indexOf(said.toString());
     if (classes.isEmpty() || label >= 0.0) {
-      examples.add(new Instance(label, 1.0, new DenseVector(features)));
+      found.add(new Instance(label, 1.0, new DenseVector(features)));
     }
   }
 
@@ -100,41 +103,62 @@ public class TrainingTurn {
     return value instanceof Decimal ? ((Decimal) value).toDouble() : ((Number) value).doubleValue();
   }
 
-  public int requests() {
-    return requests.length;
+  /** A regression for each request, or one for all; `features` are their names as JSON. */
+  public Dataset regressions(List features, double regularisation, boolean shared, List carry) {
+    return answers(new LeastSquares(session.sparkContext(), features, regularisation), shared, carry);
   }
 
-  public int rows() {
-    return examples.size();
+  /** The same with trees; `labels` are the classes as JSON. */
+  public Dataset trees(List features, List labels, int depth, int bins, boolean shared, List carry) {
+    JavaSparkContext context = JavaSparkContext.fromSparkContext(session.sparkContext());
+    return answers(new TreeFit(context, features, labels, depth, bins), shared, carry);
   }
 
-  /** The coefficients and, at last, the intercept, as JSON. */
-  public String regression(double regularisation) {
-    return LeastSquares.fit(context(), examples, regularisation);
-  }
-
-  /** The tree as JSON, with features and classes by number. */
-  public String tree(int depth, int bins) {
-    return new TreeFit(context(), examples, depth, bins, classes.size()).fit();
-  }
-
-  private JavaSparkContext context() {
-    return JavaSparkContext.fromSparkContext(session.sparkContext());
-  }
-
-  /** The same payload for every request. */
-  public Dataset answers(String payload) {
-    int[] kept = {schema.fieldIndex("msgid"), schema.fieldIndex("arrived")};
-    UTF8String said = UTF8String.fromString(payload);
+  /** The columns `carry` of each request, and its payload. */
+  private Dataset answers(ModelFit fit, boolean shared, List carry) {
+    UTF8String[] payloads = shared ? ofAll(fit) : ofEach(fit);
+    int[] kept = new int[carry.size()];
+    StructType columns = new StructType();
+    for (int i = 0; i < kept.length; i++) {
+      kept[i] = schema.fieldIndex((String) carry.get(i));
+      columns = columns.add(schema.apply(kept[i]));
+    }
     ArrayList answers = new ArrayList();
     for (int i = 0; i < requests.length; i++) {
-      Object[] values = {get(requests[i], kept[0]), get(requests[i], kept[1]), said};
+      Object[] values = new Object[kept.length + 1];
+      for (int k = 0; k < kept.length; k++) {
+        values[k] = get(requests[i], kept[k]);
+      }
+      values[kept.length] = payloads[i];
       answers.add(new GenericInternalRow(values));
     }
-    StructType columns = new StructType().add(schema.apply(kept[0])).add(schema.apply(kept[1]));
     Seq output = DataTypeUtils.toAttributes(columns.add("payload", DataTypes.StringType));
     Seq rows = CollectionConverters.asScala((Iterable) answers).toSeq();
     return Dataset$.MODULE$.ofRows(session, new LocalRelation(output, rows, false, Option.empty()));
+  }
+
+  private UTF8String[] ofEach(ModelFit fit) {
+    UTF8String[] payloads = new UTF8String[requests.length];
+    for (int i = 0; i < payloads.length; i++) {
+      List rows = (List) examples.get(i);
+      payloads[i] = UTF8String.fromString(said(fit, rows) + "}");
+    }
+    return payloads;
+  }
+
+  private UTF8String[] ofAll(ModelFit fit) {
+    ArrayList all = new ArrayList();
+    for (int i = 0; i < requests.length; i++) {
+      all.addAll((List) examples.get(i));
+    }
+    UTF8String[] payloads = new UTF8String[requests.length];
+    String said = said(fit, all) + ",\"requests\":" + requests.length + "}";
+    Arrays.fill(payloads, UTF8String.fromString(said));
+    return payloads;
+  }
+
+  private static String said(ModelFit fit, List rows) {
+    return "{\"model\":" + (rows.isEmpty() ? "null" : fit.of(rows)) + ",\"rows\":" + rows.size();
   }
 
   private Object get(InternalRow request, int place) {
