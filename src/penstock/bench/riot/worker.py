@@ -9,9 +9,8 @@ import time
 from collections import deque
 from collections.abc import Mapping
 from contextlib import closing, suppress
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import psutil
 
@@ -68,7 +67,8 @@ class Worker:
         def declare(source: SourceSpec) -> Pipeline:
             variant = "fused" if fused else "unfused"
             table = sinks.Table(self._asked.folder / f"{self._asked.side}-{variant}.db", "readings")
-            sink = Metered(self._meter.take)
+            # It publishes to a broker: cut off from stages with state, as every sink that may be away.
+            sink = sinks.Callback(self._meter.take, may_be_away=True)
             instances = PAPER_INSTANCES[self._topology.name] if self._asked.instances == "paper" else None
             return self._topology.declare(source, publish=sink, table=table, fused=fused, instances=instances)
 
@@ -217,13 +217,6 @@ class Worker:
             "waiting": float(self._waiting()),
             "spool_mb": _spool_bytes(self._asked.folder) / 1e6,
         }
-
-
-@dataclass(frozen=True)
-class Metered(sinks.Callback):
-    """Publishes to a broker, and is cut off from stages with state as every sink that may be away."""
-
-    may_be_away: ClassVar[bool] = True
 
 
 def _spool_bytes(folder: Path) -> int:
