@@ -5,11 +5,11 @@ import random
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.operators.riot import reference
+from tests.operators.riot.drawn import assert_each_close, drawn, names, numbers
 from tests.operators.riot.inputs import (
-    assert_close,
+    Row,
     chosen,
     frame,
     line,
@@ -22,16 +22,9 @@ from tests.operators.riot.inputs import (
 from penstock.operators import riot
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 pytestmark = pytest.mark.spark
-few = settings(
-    max_examples=3,
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-    derandomize=True,
-)
-seeds = st.integers(0, 2**32)
 META = ("msgid", "time", "longitude", "latitude", "sensor")
 
 
@@ -43,37 +36,62 @@ def some_lines(seed: int, count: int = 60) -> list[str]:
     ]
 
 
-@few
-@given(seeds)
-def test_lines_become_observations_or_wide_rows_in_whatever_order_their_fields_stand(
-    spark: SparkSession, seed: int
-) -> None:
-    lines = some_lines(seed)
-    source = spark.createDataFrame(line_table(lines))
-    wide = [reference.wide(at, text) for at, text in enumerate(lines)]
+values = st.one_of(st.floats(-1e300, 1e300), st.integers(-(10**6), 10**6))
+
+
+@st.composite
+def lines(draw: st.DrawFn) -> str:
+    """A good line of any values, its fields in any order, its numbers as text or as numbers."""
+    numbers = dict.fromkeys(("longitude", "latitude", *reference.QUANTITIES), 0.0)
+    entries: list[dict[str, object]] = [{"n": "source", "u": "string", "sv": draw(names)}]
+    for name in numbers:
+        value = draw(values)
+        entries.append({"n": name, "u": "per", "v": repr(value) if draw(st.booleans()) else value})
+    senml = {"e": draw(st.permutations(entries)), "bt": draw(st.integers(0, 2**53))}
+    return f"{senml['bt']}," + json.dumps(senml, ensure_ascii=draw(st.booleans()))
+
+
+def test_lines_become_observations_or_wide_rows_whatever_stands_in_them(spark: SparkSession) -> None:
+    cases = drawn(lines(), 120)
+    source = spark.createDataFrame(line_table(cases))
+    wide = [reference.wide(at, text) for at, text in enumerate(cases)]
+    none = {"dead_letter": None, "raw": None}
+
+    def compare(made: DataFrame, expected: list[Row], *columns: str) -> None:
+        found = by_message(made.select(*columns).toArrow().to_pylist(), len(cases))
+        wanted = by_message(chosen([{**row, **none} for row in expected], *columns), len(cases))
+        assert_each_close(cases, found, wanted)
+
+    columns = (*META, "name", "value", "text", "dead_letter", "raw")
     six = [each for row in wide for each in reference.observations(row)]
     five = [each for row in wide for each in reference.observations(row, with_source=False)]
-    columns, order = (*META, "name", "value", "text", "dead_letter", "raw"), ("msgid", "name")
-    none = {"dead_letter": None, "raw": None}
-    for made, expected in ((riot.senml_parse(), six), (riot.parse_project(), five)):
-        found = rows_of(made(source), *columns, order=order)
-        assert found == chosen([{**row, **none} for row in expected], *columns, order=order)
-    columns = (*META, *reference.QUANTITIES, "dead_letter", "raw")
-    found = rows_of(riot.senml_project()(source), *columns)
-    assert found == chosen([{**row, **none} for row in wide], *columns)
+    compare(riot.senml_parse()(source), six, *columns)
+    compare(riot.parse_project()(source), five, *columns)
+    compare(riot.senml_project()(source), wide, *META, *reference.QUANTITIES, "dead_letter", "raw")
 
 
-@few
-@given(seeds)
-def test_values_out_of_range_become_null_and_the_ends_of_a_range_stay(spark: SparkSession, seed: int) -> None:
-    wide = [reference.wide(at, text) for at, text in enumerate(some_lines(seed))]
-    for end in range(2):
-        edge = {name: reference.RANGES[name][end] for name in reference.QUANTITIES}
-        wide.append({**wide[0], "msgid": len(wide), **edge})
-    rows = [each for row in wide for each in reference.observations(row)]
-    columns, order = ("msgid", "name", "value", "text"), ("msgid", "name")
-    found = rows_of(riot.range_filter()(frame(spark, rows)), *columns, order=order)
-    assert found == chosen(map(reference.in_range, rows), *columns, order=order)
+def by_message(rows: list[Row], count: int) -> list[list[Row]]:
+    """Rows apart by their message, of which each is a case."""
+    found: list[list[Row]] = [[] for _ in range(count)]
+    for row in rows:
+        found[row["msgid"]].append(row)
+    return [sorted(each, key=lambda row: str(row.get("name"))) for each in found]
+
+
+near_ends = [end + off for ends in reference.RANGES.values() for end in ends for off in (-1e-9, 0.0, 1e-9)]
+observation = st.tuples(
+    st.sampled_from(("source", *reference.QUANTITIES)), st.none() | numbers | st.sampled_from(near_ends)
+)
+
+
+def test_values_out_of_range_become_null_and_the_ends_of_a_range_stay(spark: SparkSession) -> None:
+    cases = drawn(observation, 300)
+    rows = [
+        {**row, "msgid": at, "name": name, "value": value}
+        for at, ((name, value), row) in enumerate(zip(cases, observed(random.Random(1), 300), strict=False))
+    ]
+    found = rows_of(riot.range_filter()(frame(spark, rows)), "msgid", "value")
+    assert_each_close(cases, found, chosen(map(reference.in_range, rows), "msgid", "value"))
 
 
 def test_a_range_without_values_is_refused() -> None:
@@ -127,23 +145,72 @@ def test_the_bloom_filter_lets_few_strangers_through(spark: SparkSession) -> Non
     assert filtered.filter("text is not null").count() < 2000 * 0.05 * 1.5
 
 
-@few
-@given(seeds)
-def test_models_give_what_their_formulas_say_and_null_for_null(spark: SparkSession, seed: int) -> None:
-    wide = [reference.wide(at, text) for at, text in enumerate(some_lines(seed))]
-    wide[3]["humidity"] = wide[4]["airquality_raw"] = None
-    source = spark.createDataFrame([(row["msgid"], *(row[n] for n in reference.QUANTITIES)) for row in wide])
-    source = source.toDF("msgid", *reference.QUANTITIES)
-    found = rows_of(riot.decision_tree()(riot.linear_regression()(source)), "msgid", "prediction", "class")
+five = st.tuples(*[st.none() | st.floats(-1e6, 1e6) | st.sampled_from((22.0, 29.0))] * 5)
+
+
+def test_models_give_what_their_formulas_say_and_null_for_null(spark: SparkSession) -> None:
+    cases = drawn(five, 200)
+    wide = [
+        {"msgid": at, **dict(zip(reference.QUANTITIES, each, strict=True))} for at, each in enumerate(cases)
+    ]
+    schema = "msgid BIGINT, " + ", ".join(f"{name} DOUBLE" for name in reference.QUANTITIES)
+    source = spark.createDataFrame([tuple(row.values()) for row in wide], schema)
+    columns = ("msgid", "prediction", "class")
+    found = rows_of(riot.decision_tree()(riot.linear_regression()(source)), *columns)
     expected = [
         {
-            "msgid": row["msgid"],
+            **row,
             "prediction": reference.predicted(row),
             "class": None if row["airquality_raw"] is None else reference.classified(row["airquality_raw"]),
         }
         for row in wide
     ]
-    assert_close(found, chosen(expected, "msgid", "prediction", "class"))
+    assert_each_close(cases, found, chosen(expected, *columns))
+
+
+def test_known_ids_pass_and_are_annotated_whatever_they_are_made_of(spark: SparkSession) -> None:
+    """A Bloom filter may let a stranger through, never stop who is known."""
+    cases = drawn(st.tuples(names.filter(lambda id: not set(id) & set("\t\n\r,")), st.booleans()), 200)
+    known = {id: f"place of {id},kind" for id, is_known in cases if is_known}
+    source = spark.createDataFrame(
+        [(at, id) for at, (id, _) in enumerate(cases)], "msgid BIGINT, source STRING"
+    )
+    tested = riot.bloom_filter(known, "source", name=None, expected=1000, false_positives=1e-6)(source)
+    found = rows_of(riot.annotate(known)(tested), "msgid", "source", "location", "type")
+    expected = [
+        {"msgid": at, "source": id, "location": f"place of {id}", "type": "kind"}
+        if id in known
+        else {"msgid": at, "source": None, "location": None, "type": None}
+        for at, (id, _) in enumerate(cases)
+    ]
+    assert_each_close(cases, found, chosen(expected, "msgid", "source", "location", "type"))
+
+
+wide_rows = st.tuples(names, names, names, st.integers(0, 2**53), *[st.none() | st.floats(-1e6, 1e6)] * 7)
+
+
+def test_senml_is_written_as_json_has_it(spark: SparkSession) -> None:
+    cases = drawn(wide_rows, 100)
+    numbers_of = ("longitude", "latitude", *reference.QUANTITIES)
+    schema = ", ".join(
+        ("msgid BIGINT, arrived TIMESTAMP, source STRING, location STRING, type STRING, time BIGINT",
+         *(f"{name} DOUBLE" for name in numbers_of))
+    )  # fmt: skip
+    source = spark.createDataFrame([(at, None, *case) for at, case in enumerate(cases)], schema)
+    written = rows_of(riot.csv_to_senml()(source), "msgid", "payload")
+    units = {"longitude": "lon", "latitude": "lat", "temperature": "far"}
+    found, expected = [], []
+    for row, (id, place, kind, time, *values_of) in zip(written, cases, strict=True):
+        entries = [{"u": "string", "n": "source", "sv": id}]
+        for name, value in zip(numbers_of, values_of, strict=True):
+            said = {} if value is None else {"v": value}
+            entries.append({"u": units.get(name, "per"), "n": name, **said})
+        entries += [{"u": "string", "n": "location", "sv": place}, {"u": "string", "n": "type", "sv": kind}]
+        expected.append(json.loads(json.dumps({"e": entries, "bt": time})))
+        senml = json.loads(row["payload"])
+        senml["e"] = [{**each, "v": float(each["v"])} if "v" in each else each for each in senml["e"]]
+        found.append(senml)
+    assert_each_close(cases, found, expected)
 
 
 def test_bounds_that_do_not_rise_are_refused() -> None:

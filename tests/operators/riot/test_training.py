@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
+from hypothesis import strategies as st
 from tests.operators.riot import reference
+from tests.operators.riot.drawn import assert_each_close, drawn
 from tests.operators.riot.inputs import ARRIVED, readings
 from tests.spark.conftest import jobs_so_far
 
@@ -104,6 +106,30 @@ def test_a_model_is_the_same_whoever_else_was_in_the_turn_and_costs_no_job_of_it
         assert payloads(together) == alone
         # What brings the rows, which a turn has anyway.
         assert jobs <= 1
+
+
+bounds = st.tuples(*[st.one_of(st.none(), st.integers(-20, 160), st.integers(0, 120))] * 2)
+
+
+def test_rows_classes_and_regressions_of_drawn_requests_are_those_of_plain_python(
+    spark: SparkSession,
+) -> None:
+    cases = drawn(bounds, 80)
+    asked = riot.annotate_class()(riot.read_rows(TABLE)(requests(spark, *cases)))
+    read = [row["rows"] for row in sorted(asked.collect(), key=lambda row: row["msgid"])]
+    found, expected = [], []
+    for rows, answer, (first, end) in zip(
+        read, payloads(riot.regression_training()(asked)), cases, strict=True
+    ):
+        wanted = [] if first is None or end is None else TABLE[max(first, 0) : max(end, 0)]
+        classes = reference.classes([row[4] for row in wanted]) if wanted else []
+        found.append([[*each] for each in rows or []])
+        expected.append([[*row, kind] for row, kind in zip(wanted, classes, strict=True)])
+        assert answer["rows"] == len(wanted)
+        # Of fewer, many lines go through all.
+        if len(wanted) > 8:
+            assert model_numbers(answer) == pytest.approx(solved(wanted), rel=1e-6)
+    assert_each_close(cases, found, expected)
 
 
 def test_other_columns_can_be_carried_and_names_are_quoted(spark: SparkSession) -> None:

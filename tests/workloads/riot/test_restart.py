@@ -20,7 +20,7 @@ from penstock import sinks, sources
 from penstock.workloads.riot import City, generate_city, topology
 from penstock.workloads.riot.city import data_folder, read_city
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
 NULLS = {"temperature": 73, "humidity": 158, "light": 8, "dust": 99, "airquality_raw": 83}
 CLASSES = {"BAD": 431, "GOOD": 306, "VERYGOOD": 263}
 
