@@ -165,6 +165,7 @@ def test_a_declared_block_is_waited_for_and_taken_whole(engine: EngineFactory, s
     eventually(lambda: any(each.until > each.at + 10.0 for each in holds(runs, "p.pack")))
     source.append(table(ROWS[10:15]))
     eventually(lambda: len(kept.rows) == 15)
+    eventually(lambda: turns.of("p.pack"))
     assert [record.rows_in for record in turns.of("p.pack")] == [15]
     source.append(table(ROWS[15:18]))
     runs.drain()

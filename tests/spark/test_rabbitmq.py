@@ -48,6 +48,13 @@ def messages(node: RabbitMQ, queue: str) -> list[str]:
         connection.close()
 
 
+def make_queue(node: RabbitMQ, queue: str) -> None:
+    """A durable queue that outlives the node: one may be lost that was made just before it dies."""
+    with Publisher(sinks.RabbitMq(node.host, queue, node.port), "make", link=rabbit_link()):
+        pass
+    node.restart()
+
+
 def publishing(source: Spool, node: RabbitMQ) -> Pipeline:
     pipeline = Pipeline("p")
     stream = pipeline.source("readings", from_spool(source))
@@ -86,6 +93,7 @@ def test_messages_are_confirmed_and_what_no_queue_gets_is_told(
 def test_a_node_that_dies_and_comes_back_gets_every_row_and_its_stage_takes_no_slot_meanwhile(
     node: RabbitMQ, engine: EngineFactory, spool: SpoolFactory
 ) -> None:
+    make_queue(node, "out")
     source, runs = spool(), engine()
     running = runs.submit(publishing(source, node))
     source.append(table(ROWS[:200]))

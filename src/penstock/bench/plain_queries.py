@@ -168,7 +168,7 @@ class PlainQueries:
         trigger: str | None = None,
         parallel: bool = False,
     ):
-        """`parallel` lets a stage without state have as many tasks as are declared for it."""
+        """`parallel` deals rows to as many tasks as a stage declares, also where they came as one file."""
         self._trigger, self._parallel = trigger, parallel
         self.folders = {name: Folder(folder / "queues" / name) for name in graph.queues}
         for each in self.folders.values():

@@ -152,7 +152,7 @@ class Plain:
         session: SparkSession | None = None,
         parallel: bool = False,
     ):
-        """`parallel` lets stages have as many tasks as are declared for them, else each has one."""
+        """`parallel` deals rows to as many tasks as a stage declares, also where they came as one file."""
         from penstock.spark.jvm import schema_from_ddl
         from penstock.spark.session import build_session
 
