@@ -25,7 +25,7 @@ class Probes:
         self._held_since.pop(name, None)
         self._waits[name] = 2 * self._waits.get(name, PROBE_SECONDS)
 
-    def granted(self, name: str) -> None:
-        """The stage got a turn as any other."""
+    def forget(self, name: str) -> None:
+        """The stage got a turn as any other, or is gone."""
         self._held_since.pop(name, None)
         self._waits.pop(name, None)

@@ -204,7 +204,7 @@ class Scheduler:
             return Hold(reason, now, view.name, until=self._next_due(now))
         cut = self._sized(view, now, needed)
         if cut.rows or not view.rows_waiting:
-            self._probes.granted(view.name)
+            self._probes.forget(view.name)
             return self._granted(view, cut, needed, starved is not None)
         probe_at = self._probes.due(view.name, now)
         if starved is None and now < probe_at:
@@ -223,7 +223,7 @@ class Scheduler:
                 return None
             cut = self._sized(view, now, needed)
             if cut.rows or not view.rows_waiting:
-                self._probes.granted(view.name)
+                self._probes.forget(view.name)
                 return self._granted(view, cut, needed, starved=False)
         return None
 
@@ -310,6 +310,7 @@ class Scheduler:
         self._known.discard(name)
         self._turn_ends.pop(name, None)
         self._expected_starts.pop(name, None)
+        self._probes.forget(name)
 
     def finished(self, name: str, now: float) -> None:
         """The stage's turn has ended, well or badly: its slots are free, and it may wait again."""

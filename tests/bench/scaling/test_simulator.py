@@ -96,6 +96,7 @@ def test_the_largest_error_of_all_groups_counts_and_too_few_results_stand_beside
     assert result.setup["simulator"]["too_few_results"] == ["share_bulky_p99"]
     shown = ["share_bulky_p99", "48 (too few)", "0.900", "1.000", "1.900", "90.0%", "5.0%", "2.0%", "10.0%"]
     assert result.tables[0].rows[2] == shown
+    assert len(result.tables[0].columns) == len(shown)
     enough = BenchResult("scaling")
     tell_errors(enough, judged[:2])
     assert "simulator_error_few_results" not in enough.figures

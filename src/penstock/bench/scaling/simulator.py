@@ -84,16 +84,7 @@ def tell_errors(result: BenchResult, judged: Sequence[Judged]) -> None:
     result.tables.append(
         Table(
             "simulated against measured",
-            [
-                "figure",
-                "results",
-                "first run s",
-                "second s",
-                "predicted s",
-                "off by",
-                "replayed",
-                "runs apart",
-            ],
+            COLUMNS,
             [each.cells for each in judged],
         )
     )
