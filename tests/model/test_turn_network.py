@@ -141,6 +141,18 @@ def test_a_target_that_the_stages_by_themselves_promise_too_early_is_met_by_more
     assert fewest.total <= 14
 
 
+def test_a_spell_tells_of_what_has_come_by_then_and_of_queues_that_grow() -> None:
+    network, enough, short = chain(), slots(4, 6, 1), slots(4, 1, 1)
+    long_run = network.sojourn_seconds(enough)
+    assert network.sojourn_in_spell(enough, 60.0, 10.0) == pytest.approx(long_run, rel=0.05)
+    # Of ten rows a second, each of a fifth of one, a slot leaves five behind.
+    assert network.sojourn_seconds(short) == inf
+    brief, longer = (network.sojourn_in_spell(short, seconds) for seconds in (20.0, 80.0))
+    assert 1.0 < brief < longer / 2
+    # What came first, when nothing waited, does not count.
+    assert network.sojourn_in_spell(short, 80.0, 40.0) > longer
+
+
 def measured(cost: DealtCost, k: int, most: int, made: float = 1.0) -> list[MeasuredTurn]:
     chance, found = random.Random(5), []
     for _ in range(150):

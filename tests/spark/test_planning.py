@@ -115,11 +115,10 @@ def test_after_every_product_a_plan_is_made(engine: EngineFactory, spool: SpoolF
         runs.drain()
     assert planner.made > 5
     assert quick.column("id") == slow.column("id") == list(range(450))
-    # Its first turn took longer than the others by what it takes to load state, and only that of state does.
-    first, other = runs.profile("p.keep"), runs.profile("p.alert")
-    assert first is not None
+    # What a first turn takes longer, to load state, is told of stages with state alone.
+    other = runs.profile("p.alert")
     assert other is not None
-    assert first.state_seconds > 0.0 == other.state_seconds
+    assert other.state_seconds == 0.0
 
 
 def test_overload_is_told_and_what_memory_has_no_room_for_waits_in_the_spool(

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from heapq import heappop, heappush
 from math import ceil, floor, inf
+from statistics import fmean
 
 from penstock.model.dealt_cost import DealtCost, Slowest, slowest_task
 from penstock.model.flow import OUTSIDE, Reads, Sources
@@ -29,6 +30,8 @@ MOST_INPUTS = 6000
 LEAST_INPUTS = 50
 DRAWS = 1024
 """Of each kind of chance, used in rotation; a power of two."""
+SPELLS = 16
+"""That are gone through for what is told of a short one, each with arrivals of its own."""
 MOST_SINGLY = 64
 """Rows for which it is drawn one by one whether they are kept."""
 
@@ -112,6 +115,20 @@ class TurnNetwork(Network):
             return inf
         return sum(each.weight * mean for each, mean in zip(self.stages, self._means(slots), strict=True))
 
+    def sojourn_in_spell(self, slots: Mapping[str, int], seconds: float, uncounted: float = 0.0) -> float:
+        """E[T] in so many seconds, of which the first do not count, where nothing waits at their begin.
+
+        In the long run queues near their limit take minutes to fill, and others never cease to grow.
+        """
+        names = [each.name for each in self.stages]
+        inputs = max(round(self.inflow.inputs_per_second * seconds), 1)
+        told = []
+        for number in range(SPELLS):
+            passage = _Passage(names, self, self.inflow, inputs, self.seed + number)
+            means = passage.means([slots[name] for name in names], uncounted)
+            told.append(sum(each.weight * mean for each, mean in zip(self.stages, means, strict=True)))
+        return fmean(told)
+
     def scaled(self, factor: float) -> TurnNetwork:
         stages = tuple(each.scaled(factor) for each in self.stages)
         inflow = replace(self.inflow, inputs_per_second=factor * self.inflow.inputs_per_second)
@@ -139,43 +156,48 @@ class TurnNetwork(Network):
     def _means(self, slots: Mapping[str, int]) -> list[float]:
         given = tuple(slots[each.name] for each in self.stages)
         if given not in self._known:
-            self._known[given] = self._passage.means(given)
+            passage = self._passage
+            self._known[given] = passage.means(given, UNCOUNTED * passage.seconds)
         return self._known[given]
 
     @cached_property
     def _passage(self) -> _Passage:
+        wanted = max(self.inflow.inputs_per_second * FLOORS * self.floor_seconds, LEAST_INPUTS)
+        inflow = self.inflow.joined(ceil(wanted / MOST_INPUTS))
         names = [each.name for each in self.stages]
-        return _Passage(names, self)
+        return _Passage(names, self, inflow, ceil(min(wanted, MOST_INPUTS)), self.seed)
 
 
 class _Passage:
     """The way of the inputs of a while through the turns of all stages, which are told by their places."""
 
-    def __init__(self, names: Sequence[str], network: TurnNetwork):
-        chance = random.Random(network.seed)
+    def __init__(self, names: Sequence[str], network: TurnNetwork, inflow: Inflow, inputs: int, seed: int):
+        chance = random.Random(seed)
         places = {name: place for place, name in enumerate(names)}
         self._costs = [network.costs[name] for name in names]
         self._made = [[read.rows_made for read in network.reads[name]] for name in names]
-        first: dict[str, list[tuple[int, int]]] = {source: [] for source in network.inflow.sources}
+        first: dict[str, list[tuple[int, int]]] = {source: [] for source in inflow.sources}
         self._readers: list[list[tuple[int, int]]] = [[] for _ in names]
         for name in names:
             for edge, read in enumerate(network.reads[name]):
                 outside = first.get(read.producer)
                 to = self._readers[places[read.producer]] if outside is None else outside
                 to.append((places[name], edge))
-        seconds = FLOORS * network.floor_seconds
-        wanted = max(network.inflow.inputs_per_second * seconds, LEAST_INPUTS)
-        inflow = network.inflow.joined(ceil(wanted / MOST_INPUTS))
         self._rows = inflow.rows
-        self._arrivals = inflow.times(ceil(min(wanted, MOST_INPUTS)), chance)
-        origins = inflow.origins(len(self._arrivals), random.Random(network.seed))
+        self._arrivals = inflow.times(inputs, chance)
+        origins = inflow.origins(inputs, random.Random(seed))
         self._first = [first[source] for source in origins]
         self._normals = [[chance.gauss(0.0, 1.0) for _ in range(DRAWS)] for _ in names]
         self._evens = [[chance.random() for _ in range(DRAWS)] for _ in names]
         self._slowest: dict[tuple[int, int, int], Slowest] = {}
 
-    def means(self, slots: Sequence[int]) -> list[float]:
-        """What a row stays at each stage."""
+    @property
+    def seconds(self) -> float:
+        """Until the last input has come."""
+        return self._arrivals[-1]
+
+    def means(self, slots: Sequence[int], warm: float) -> list[float]:
+        """What a row stays at each stage, of turns that end after so many seconds."""
         self._slots, count = slots, len(slots)
         self._waiting = [[0] * len(each) for each in self._made]
         self._came = [0.0] * count
@@ -184,7 +206,7 @@ class _Passage:
         self._ends: list[tuple[float, int, int, int, float]] = []
         rows, seconds = [0] * count, [0.0] * count
         arrivals, ends, number = self._arrivals, self._ends, 0
-        warm, last = UNCOUNTED * arrivals[-1], len(arrivals)
+        last = len(arrivals)
         while number < last or ends:
             if not ends or (number < last and arrivals[number] < ends[0][0]):
                 for place, edge in self._first[number]:

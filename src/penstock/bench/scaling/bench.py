@@ -19,7 +19,7 @@ from penstock.bench.scaling.simulator import simulator, speed
 from penstock.bench.scaling.stand import POOL_SLOTS, Stand, Times
 from penstock.operators.emulate import EMULATED
 
-FULL = Times(warmup=6.0, measured=26.0, heat=40.0, minute=10.0)
+FULL = Times(warmup=6.0, measured=26.0, heat=40.0, minute=10.0, again=2)
 QUICK = Times(warmup=3.0, measured=7.0, heat=6.0, minute=2.0)
 QUICK_CASE = Case("vld", 3.0, 6, "uniform")
 QUICK_NEIGHBOURS = 2
@@ -52,6 +52,7 @@ def run(settings: BenchSettings) -> BenchResult:
         usual.heat,
         settings.option("minute") or usual.minute,
         settings.option("repeats") or usual.repeats,
+        usual.again,
     )
     with (
         tempfile.TemporaryDirectory(prefix="penstock-scaling-", ignore_cleanup_errors=True) as scratch,

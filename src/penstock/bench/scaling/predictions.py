@@ -8,12 +8,16 @@ from typing import Any
 
 from penstock.measure.slot_figures import SlotFigures
 from penstock.model.network import Network
+from penstock.model.turn_network import TurnNetwork
 from penstock.plan.slot_errors import SlotError
 from penstock.plan.slot_models import MODELS, StageModels
 from penstock.plan.slots import assign_processors
 
-CHOSEN = "chosen"
+CHOSEN, STEADY = "chosen", "steady"
+"""What the chosen model says of the time that is measured, and of the long run."""
 KINDS = (CHOSEN, *MODELS)
+Spell = tuple[float, float]
+"""How many seconds inputs come, from nothing; and how many of them do not count."""
 
 
 class Predictions:
@@ -33,13 +37,20 @@ class Predictions:
             models.learn(figures)
         return True
 
-    def seconds(self, slots: Mapping[str, int]) -> dict[str, float | None]:
-        """E[T] by each kind of model; None where a queue would grow without end, or nothing is known."""
+    def seconds(self, slots: Mapping[str, int], spell: Spell) -> dict[str, float | None]:
+        """E[T] by each kind of model; None where a queue would grow without end, or nothing is known.
+
+        Models that go through turns tell of the spell that is measured, the others know the long run alone.
+        """
         found: dict[str, float | None] = {}
         for kind, network in self._networks().items():
             named = {each.name: slots[_short(each.name)] for each in network.stages}
-            seconds = network.sojourn_seconds(named)
-            found[kind] = seconds if seconds < inf else None
+            told = {kind: network.sojourn_seconds(named)}
+            if kind == CHOSEN:
+                told[STEADY] = told[kind]
+            if isinstance(network, TurnNetwork):
+                told[kind] = network.sojourn_in_spell(named, *spell)
+            found |= {each: seconds if seconds < inf else None for each, seconds in told.items()}
         return found
 
     def plans(self, most_slots: int) -> dict[str, Any]:

@@ -25,6 +25,8 @@ class Times:
     heat: float
     minute: float
     repeats: int = 1
+    again: int = 0
+    """Further runs of allocations that are close to the best of a case; the mean of all counts."""
 
 
 @dataclass(frozen=True)
@@ -57,6 +59,12 @@ class Stand:
         run = self._run(case, slots, [(case.inputs_per_second, seconds)], **told)
         self._say(f"  {case.name} {shown(slots)}: {run.seconds:.2f} s")
         return run
+
+    def predict(self, allocations: Sequence[Slots]) -> Any:
+        """What models say of allocations, by what the last run has measured, and of a run as long."""
+        times = self.times
+        spell = times.warmup + times.measured, times.warmup
+        return self.ask(do="predict", allocations=[dict(each) for each in allocations], spell=spell)
 
     def controlled(
         self,

@@ -27,7 +27,9 @@ class Worker:
         self._ways: Mapping[str, Callable[[Mapping[str, Any]], Any]] = {
             "run": self._run,
             "plan": lambda asked: self._last.plans(asked["most_slots"]),
-            "predict": lambda asked: [self._last.seconds(each) for each in asked["allocations"]],
+            "predict": lambda asked: [
+                self._last.seconds(each, asked["spell"]) for each in asked["allocations"]
+            ],
             "changes": self._changes,
         }
 
