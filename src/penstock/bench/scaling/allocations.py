@@ -100,8 +100,8 @@ def tell_allocations(result: BenchResult, tried: Sequence[Tried]) -> None:
     if meters:
         result.put("meter_error", summary(meters))
     result.setup["predicted"] = (
-        "by models that go through turns: E[T] of the seconds that are measured, from nothing; by others, and "
-        "as model_error_long_run: E[T] in the long run, which queues near their limit take minutes to reach"
+        "by models that go through turns: E[T] of the seconds that are measured, from nothing; by others, "
+        "and as model_error_long_run: in the long run, which queues near their limit take minutes to reach"
     )
     result.setup["pairs"] = {each.case.name: _told_pairs(each) for each in tried}
     result.setup["model_errors"] = {kind: median(each) for kind, each in errors.items() if each}
