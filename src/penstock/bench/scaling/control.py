@@ -11,7 +11,7 @@ from typing import Any
 from penstock.bench.result import BenchResult, Plot, Table, at_least, at_most
 from penstock.bench.scaling import plots
 from penstock.bench.scaling.cases import NEARLY, Case, Slots, every_allocation, shown
-from penstock.bench.scaling.predictions import CHOSEN
+from penstock.bench.scaling.predictions import STEADY
 from penstock.bench.scaling.stand import POOL_SLOTS, Run, Stand
 from penstock.bench.stats import single
 
@@ -132,8 +132,8 @@ def _candidates(stand: Stand, case: Case, ends: Sequence[Slots]) -> list[Run]:
     """Runs of what may be the best: the ends, and what the models say least of among all allocations."""
     runs = [stand.run(case, each) for each in {shown(each): each for each in ends}.values()]
     every = list(every_allocation(case.stages, case.most_slots))
-    said = stand.ask(do="predict", allocations=every)
-    told = [(each[CHOSEN], place) for place, each in enumerate(said) if each.get(CHOSEN) is not None]
+    said = stand.predict(every)
+    told = [(each[STEADY], place) for place, each in enumerate(said) if each.get(STEADY) is not None]
     least = [every[place] for _, place in sorted(told)[:BY_MODEL]]
     return runs + [stand.run(case, each) for each in least if each not in ends]
 
