@@ -188,6 +188,39 @@ def test_session_windows_go_on_over_one_plan(
     ]
 
 
+def pairs(rows: DataFrame) -> DataFrame:
+    """How many pairs the rows of each sensor make with each other in a window, as a join of the stream with itself."""
+    from pyspark.sql import functions as F
+
+    timed = rows.withWatermark("ts", f"{WINDOWS.late} seconds")
+    timed = timed.withColumn("window", F.window("ts", f"{WINDOWS.size} seconds"))
+    ones = timed.select("window", "sensor")
+    others = timed.select(F.col("window").alias("other_window"), F.col("sensor").alias("other"))
+    joined = ones.join(others, F.expr("sensor = other and window = other_window"))
+    again = F.window(F.window_time("window"), f"{WINDOWS.size} seconds")
+    counts = joined.groupBy(again).agg(F.count("*").alias("pairs"))
+    return counts.select(F.col("window.start").alias("start"), "pairs")
+
+
+@pytest.mark.parametrize("restarts", [False, True], ids=["", "restarted"])
+def test_a_join_within_windows_and_what_counts_its_pairs_go_on_over_one_plan(
+    spark: SparkSession, engine: EngineFactory, spool: SpoolFactory, restarts: bool
+) -> None:
+    source, kept, before = spool(), Kept(), queries(spark)
+    for parts in (PARTS[:6], PARTS[6:]) if restarts else (PARTS,):
+        runs = engine(policy="fifo")
+        runs.submit(with_state(source, kept, pairs))
+        in_turns(runs, source, parts)
+        assert queries(spark) == before
+        runs.stop()
+    found = {int(row["start"].timestamp()): row["pairs"] for row in kept.rows}
+    expected: dict[int, int] = {}
+    for start, _, count, _ in WINDOWS.expected(ROWS):
+        expected[start] = expected.get(start, 0) + count**2
+    assert len(kept.rows) == len(expected)
+    assert found == expected
+
+
 @pytest.mark.parametrize("fails", ["write", "show"])
 def test_a_planned_turn_that_fails_is_the_last_one_and_loses_nothing(
     spark: SparkSession,

@@ -104,6 +104,31 @@ def test_of_windows_over_windows_the_last_ones_count(rate: DataFrame) -> None:
 
 
 @pytest.mark.spark
+@pytest.mark.parametrize(
+    ("on", "kind", "known"),
+    [
+        ("window = other_window", "inner", True),
+        ("value = other", "inner", False),
+        ("value = other and window = other_window", "left", False),
+        ("value = other and at <= timestamp + interval 1 second", "inner", False),
+    ],
+)
+def test_rows_joined_within_windows_follow_one_watermark(
+    rate: DataFrame, on: str, kind: str, known: bool
+) -> None:
+    from pyspark.sql import functions as F
+
+    timed = rate.withWatermark("timestamp", "0 seconds")
+    timed = timed.withColumn("window", F.window("timestamp", "2 seconds"))
+    others = timed.selectExpr("window as other_window", "value as other", "timestamp as at")
+    joined = timed.join(others, F.expr(on), kind)
+    expected = EventTime("timestamp", 0.0, 2.0, 2.0) if known else None
+    assert read_plan(joined, driven=True).event_time == expected
+    # By its rows alone nobody knows before they are read.
+    assert read_plan(joined).event_time is None
+
+
+@pytest.mark.spark
 def test_a_stage_of_one_slot_does_not_shuffle(rate: DataFrame) -> None:
     from pyspark.sql import functions as F
 

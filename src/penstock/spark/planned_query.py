@@ -47,11 +47,18 @@ class PlannedQuery:
         self._turns = threading.Lock()
         # From the begin of a batch until it is committed: nothing may come after one that was broken off.
         self._broken = self._stopped = False
-        self.suit, self.late_threshold = query.suit, query.late_threshold
-        self.raise_watermark = query.raise_watermark
+        self.late_threshold, self.raise_watermark = query.late_threshold, query.raise_watermark
+        self._is_whole, self._kept_share = bool(batches.isWhole()), 0.0
 
     waits_for_data = False
     error = None
+
+    def suit(self, rows: int) -> None:
+        """As a held query's. Where compiled code reads all rows, only what state keeps of them counts."""
+        if self._is_whole:
+            self._query.suit_code(int(rows * self._kept_share))
+        else:
+            self._query.suit(rows)
 
     def go(self) -> None:
         """Runs the next batch, of all that is granted."""
@@ -67,7 +74,10 @@ class PlannedQuery:
 
     def after_batch(self) -> AfterBatch:
         """What the last batch read, and whether windows wait for one without rows."""
-        return self._query.told(self._batches.execution())
+        told = self._query.told(self._batches.execution())
+        if told.rows_read:
+            self._kept_share = told.rows_kept / told.rows_read
+        return told
 
     @property
     def holds(self) -> bool:

@@ -70,7 +70,7 @@ def read_plan(frame: "DataFrame", *, driven: bool = False) -> StreamPlan:
     delay, _, column = found.partition(" ")
     stateful = tuple(stateful_nodes(root))
     sole = None
-    if found and _follows_one_watermark(stateful):
+    if found and _follows_one_watermark(stateful, bool(probe.joinsAtATime(analyzed))):
         window = [float(micros) / 1e6 for micros in str(probe.window(analyzed)).split()]
         size, slide, offset = window or (None, None, 0.0)
         sole = EventTime(column, float(delay) / 1000, size, slide, offset or 0.0)
@@ -84,13 +84,14 @@ def source_options(frame: "DataFrame") -> dict[str, str]:
     return dict(jvm(frame.sparkSession).penstock.PlanProbe.sourceOptions(analysed_plan(frame)))
 
 
-def _follows_one_watermark(stateful: tuple[str, ...]) -> bool:
+def _follows_one_watermark(stateful: tuple[str, ...], joins_at_a_time: bool) -> bool:
     """Whether all states of a plan close with the watermark of its input, and it is ours to set.
 
-    Aggregations in a row pass it on as it is, joins hold it back. A deduplication within the watermark takes
-    the lateness for how long it remembers a row.
+    Aggregations in a row pass it on as it is; joins hold it back, but those of rows of the same window. A
+    deduplication within the watermark takes the lateness for how long it remembers a row.
     """
-    return set(stateful) <= {"Aggregate"} or (
+    passing = {"Aggregate", "Join"} if joins_at_a_time else {"Aggregate"}
+    return set(stateful) <= passing or (
         len(stateful) == 1 and stateful != ("DeduplicateWithinWatermark",)
     )
 

@@ -52,6 +52,8 @@ class AfterBatch:
     rows_read: int
     late_rows: int
     wants_flush: bool
+    rows_kept: int
+    """Of state, that it has written."""
 
 
 class HeldQuery:
@@ -130,7 +132,11 @@ class HeldQuery:
 
     def suit(self, rows: int) -> None:
         """Lets the next batches, of about so many rows, run with the code that is cheaper. While held."""
-        code = GENERATED if rows * self._settings.copies > ROWS_WORTH_COMPILING else INTERPRETED
+        self.suit_code(rows * self._settings.copies)
+
+    def suit_code(self, rows: int) -> None:
+        """The same for so many rows that pass through code which is compiled anew for each batch."""
+        code = GENERATED if rows > ROWS_WORTH_COMPILING else INTERPRETED
         if code != self._code and self._batch_session is not None:
             self._batch_session.conf.set(CODE, code)
         self._code = code
@@ -165,8 +171,8 @@ class HeldQuery:
 
     def told(self, execution: Any) -> AfterBatch:
         """What a batch that has run tells, as one of this query."""
-        rows, late, flush = map(int, self._probe.afterBatch(execution, self._tracker).split())
-        return AfterBatch(rows, late, bool(flush))
+        rows, late, flush, kept = map(int, self._probe.afterBatch(execution, self._tracker).split())
+        return AfterBatch(rows, late, bool(flush), kept)
 
     def late_threshold(self, batch: int) -> float:
         """The watermark by which `batch` judges its rows late: that of the batch before it."""

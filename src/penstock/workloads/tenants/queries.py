@@ -50,7 +50,7 @@ _COUNTS = _Shape(
     frames.ipq3_frame,
 )
 # The join as an aggregation of both streams by ad: its state closes with the frontier of the one queue.
-_JOINED = _Shape(("ad",), (frames.VIEWED, frames.CLICKED), (frames.PAIRS,), frames.ipq4_grouped_frame)
+_JOINED = _Shape(("ad",), (frames.VIEWED, frames.CLICKED), (frames.PAIRS,), frames.ipq4_frame)
 
 
 def ipq1(

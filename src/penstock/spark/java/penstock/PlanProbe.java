@@ -6,17 +6,21 @@ import java.util.Collections;
 import java.util.List;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.Alias;
+import org.apache.spark.sql.catalyst.expressions.And;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.package$AttributeSeq;
 import org.apache.spark.sql.catalyst.expressions.BindReferences$;
+import org.apache.spark.sql.catalyst.expressions.EqualTo;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.sql.catalyst.expressions.TimeWindow$;
+import org.apache.spark.sql.catalyst.plans.Inner$;
 import org.apache.spark.sql.catalyst.plans.logical.EventTimeWatermark;
 import org.apache.spark.sql.catalyst.plans.logical.EventTimeWatermark$;
 import org.apache.spark.sql.catalyst.plans.logical.Expand;
 import org.apache.spark.sql.catalyst.plans.logical.Filter;
 import org.apache.spark.sql.catalyst.plans.logical.Generate;
+import org.apache.spark.sql.catalyst.plans.logical.Join;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
 import org.apache.spark.sql.catalyst.plans.logical.Repartition;
@@ -39,15 +43,66 @@ public class PlanProbe {
 
   /**
    * "delay-in-ms column" if the plan has one watermark, on a column as it stands in the source; else "". Where the
-   * greatest event time of a batch must be known before its rows are read, there must be no filter in between.
+   * greatest event time of a batch must be known before its rows are read, there must be no filter in between. Where
+   * that need not be, the sides of a join may each have it: their rows are to be equally late.
    */
-  public static String soleWatermark(LogicalPlan plan, boolean filtered) {
-    if (count(plan) != 1) {
+  public static String soleWatermark(LogicalPlan plan, boolean driven) {
+    List nodes = new ArrayList();
+    find(plan, nodes);
+    if (nodes.size() > 1 && !(driven && joinsAtATime(plan))) {
       return "";
     }
-    EventTimeWatermark node = find(plan);
-    String column = sourceColumn(node.child(), node.eventTime(), filtered);
-    return column == null ? "" : EventTimeWatermark$.MODULE$.getDelayMs(node.delay()) + " " + column;
+    String sole = "";
+    for (int i = 0; i < nodes.size(); i++) {
+      EventTimeWatermark node = (EventTimeWatermark) nodes.get(i);
+      String column = sourceColumn(node.child(), node.eventTime(), driven);
+      String found = EventTimeWatermark$.MODULE$.getDelayMs(node.delay()) + " " + column;
+      if (column == null || i > 0 && !found.equals(sole)) {
+        return "";
+      }
+      sole = found;
+    }
+    return sole;
+  }
+
+  /**
+   * Whether all joins of two streams have equal event times on both sides, such as windows: their rows leave with the
+   * watermark that lets them go, and it holds behind them as before.
+   */
+  public static boolean joinsAtATime(LogicalPlan plan) {
+    boolean joins = plan instanceof Join && plan.isStreaming() && streams(plan) > 1;
+    if (joins && (((Join) plan).joinType() != Inner$.MODULE$ || ((Join) plan).condition().isEmpty()
+        || !wantsEqualTimes((Expression) ((Join) plan).condition().get()))) {
+      return false;
+    }
+    Iterator children = plan.children().iterator();
+    while (children.hasNext()) {
+      if (!joinsAtATime((LogicalPlan) children.next())) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  private static int streams(LogicalPlan plan) {
+    int found = 0;
+    Iterator children = plan.children().iterator();
+    while (children.hasNext()) {
+      found += ((LogicalPlan) children.next()).isStreaming() ? 1 : 0;
+    }
+    return found;
+  }
+
+  private static boolean wantsEqualTimes(Expression condition) {
+    if (condition instanceof And) {
+      return wantsEqualTimes(((And) condition).left()) || wantsEqualTimes(((And) condition).right());
+    }
+    return condition instanceof EqualTo && isEventTime(((EqualTo) condition).left())
+        && isEventTime(((EqualTo) condition).right());
+  }
+
+  private static boolean isEventTime(Expression value) {
+    return value instanceof Attribute && ((Attribute) value).metadata().contains(EventTimeWatermark$.MODULE$.delayKey());
   }
 
   /** The name that a column has in the source, or in all of the sources, if it stands there as it is; else null. */
@@ -78,7 +133,7 @@ public class PlanProbe {
 
   /**
    * "size slide offset" in microseconds of the plan's time windows; of windows over windows those that come last; "" if
-   * there are none, or several side by side. Spark has made expressions of them that give the windows of a time: they
+   * there are none, or several that differ. Spark has made expressions of them that give the windows of a time: they
    * are asked. Windows end at the offset plus some slides.
    */
   public static String window(LogicalPlan plan) {
@@ -87,7 +142,7 @@ public class PlanProbe {
       Iterator children = plan.children().iterator();
       while (children.hasNext()) {
         String below = window((LogicalPlan) children.next());
-        if (!below.isEmpty()) {
+        if (!below.isEmpty() && !found.contains(below)) {
           found.add(below);
         }
       }
@@ -172,6 +227,11 @@ public class PlanProbe {
     return withChildren(plan, children);
   }
 
+  /** Whether a watermark so far behind is one that Spark never moves. */
+  static boolean isNever(CalendarInterval delay) {
+    return delay.days == NEVER_DAYS;
+  }
+
   private static LogicalPlan notCoalesced(LogicalPlan plan) {
     if (plan instanceof Repartition && !((Repartition) plan).shuffle()) {
       return notCoalesced(((Repartition) plan).child());
@@ -236,26 +296,13 @@ public class PlanProbe {
     return -1;
   }
 
-  private static int count(LogicalPlan plan) {
-    int found = plan instanceof EventTimeWatermark ? 1 : 0;
-    Iterator children = plan.children().iterator();
-    while (children.hasNext()) {
-      found += count((LogicalPlan) children.next());
-    }
-    return found;
-  }
-
-  private static EventTimeWatermark find(LogicalPlan plan) {
+  private static void find(LogicalPlan plan, List found) {
     if (plan instanceof EventTimeWatermark) {
-      return (EventTimeWatermark) plan;
+      found.add(plan);
     }
     Iterator children = plan.children().iterator();
     while (children.hasNext()) {
-      EventTimeWatermark found = find((LogicalPlan) children.next());
-      if (found != null) {
-        return found;
-      }
+      find((LogicalPlan) children.next(), found);
     }
-    return null;
   }
 }

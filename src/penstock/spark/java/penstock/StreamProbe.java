@@ -5,6 +5,7 @@ import org.apache.spark.sql.connector.read.streaming.SparkDataStream;
 import org.apache.spark.sql.execution.SparkPlan;
 import org.apache.spark.sql.execution.streaming.checkpointing.OffsetSeqMetadata;
 import org.apache.spark.sql.execution.streaming.checkpointing.OffsetSeqMetadata$;
+import org.apache.spark.sql.execution.streaming.operators.stateful.EventTimeWatermarkExec;
 import org.apache.spark.sql.execution.streaming.operators.stateful.StateStoreSaveExec;
 import org.apache.spark.sql.execution.streaming.operators.stateful.StateStoreWriter;
 import org.apache.spark.sql.execution.streaming.runtime.IncrementalExecution;
@@ -33,7 +34,7 @@ public class StreamProbe {
     return ids.toString();
   }
 
-  /** Rows read, rows dropped as late, and 1 if Spark wants a batch without data. */
+  /** Rows read, rows dropped as late, 1 if Spark wants a batch without data, and rows of state that were written. */
   public static String afterBatch(IncrementalExecution last, WatermarkTracker tracker) {
     SparkPlan plan = last.executedPlan();
     // Spark does the same as soon as the callback returns: doing it now changes nothing, but tells.
@@ -41,7 +42,8 @@ public class StreamProbe {
     long watermark = tracker.currentWatermark();
     int flush = wantsFlush(last, plan, watermark) ? 1 : 0;
     // One string: an array would cross to Python element by element.
-    return rowsRead(plan) + " " + lateRows(plan) + " " + flush;
+    return rowsRead(plan) + " " + sum(plan, "numRowsDroppedByWatermark") + " " + flush + " "
+        + sum(plan, "numUpdatedStateRows");
   }
 
   /** Windows up to `millis` are closed by the next batch itself; it never moves back. Whether it moved. */
@@ -70,9 +72,9 @@ public class StreamProbe {
   }
 
   private static boolean wantsFlush(IncrementalExecution last, SparkPlan plan, long watermark) {
-    if (statefulNodes(plan, false) < 2 || statefulNodes(plan, true) == 0) {
-      // Asked of the nodes themselves, as aggregations pass the watermark on as it is: asking the execution would fix
-      // the next batch's watermark for good.
+    if (statefulNodes(plan, false) < 2 || statefulNodes(plan, true) == 0 || !isWatched(plan)) {
+      // Asked of the nodes themselves, where all have the watermark as it is: asking the execution would fix the next
+      // batch's watermark for good.
       return nodeWantsFlush(plan, watermark);
     }
     OffsetSeqMetadata next =
@@ -87,6 +89,20 @@ public class StreamProbe {
     Iterator children = plan.children().iterator();
     while (children.hasNext()) {
       if (nodeWantsFlush((SparkPlan) children.next(), watermark)) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  /** Whether Spark itself moves its watermark. */
+  private static boolean isWatched(SparkPlan plan) {
+    if (plan instanceof EventTimeWatermarkExec && !PlanProbe.isNever(((EventTimeWatermarkExec) plan).delay())) {
+      return true;
+    }
+    Iterator children = plan.children().iterator();
+    while (children.hasNext()) {
+      if (isWatched((SparkPlan) children.next())) {
         return true;
       }
     }
@@ -115,11 +131,12 @@ public class StreamProbe {
     return rows;
   }
 
-  private static long lateRows(SparkPlan plan) {
-    long rows = metric(plan, "numRowsDroppedByWatermark");
+  /** A metric of all nodes that have it. */
+  private static long sum(SparkPlan plan, String name) {
+    long rows = metric(plan, name);
     Iterator children = plan.children().iterator();
     while (children.hasNext()) {
-      rows += lateRows((SparkPlan) children.next());
+      rows += sum((SparkPlan) children.next(), name);
     }
     return rows;
   }
