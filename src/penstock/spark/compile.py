@@ -80,7 +80,7 @@ class Compiler:
         streams = books.frames(place, self.schemas, place.slots)
         frame = build(stage, streams)
         self._keep_schema(stage, streams)
-        plan = read_plan(frame, driven=True)
+        plan = read_plan(frame, driven=True, queues=len(stage.inputs))
         schema = frame.schema if stage.at_turn is None else EachTurn.of(stage).schema
         destination = self._destination(stage, schema, place)
         inputs = self._inputs(stage, place, journal)

@@ -59,14 +59,17 @@ class StreamPlan:
         return bool(self.stateful)
 
 
-def read_plan(frame: "DataFrame", *, driven: bool = False) -> StreamPlan:
-    """The plan of `frame`, which must be a streaming DataFrame; `driven`: its watermark will be set by us."""
+def read_plan(frame: "DataFrame", *, driven: bool = False, queues: int = 1) -> StreamPlan:
+    """The plan of `frame`, which must be a streaming DataFrame; `driven`: its watermark will be set by us.
+
+    Of several `queues` one may have said nothing yet, for which only Spark's own watermarks wait.
+    """
     analyzed = analysed_plan(frame)
     probe = jvm(frame.sparkSession).penstock.PlanProbe
     root = parse_plan(analyzed.toJSON())
     sources = tuple(_source_names(root))
     rate = probe.sourceOption(analyzed, "rate", "rowsPerSecond") if sources == ("rate",) else ""
-    found = str(probe.soleWatermark(analyzed, driven))
+    found = str(probe.soleWatermark(analyzed, driven, queues == 1))
     delay, _, column = found.partition(" ")
     stateful = tuple(stateful_nodes(root))
     sole = None

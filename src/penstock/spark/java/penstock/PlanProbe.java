@@ -43,13 +43,13 @@ public class PlanProbe {
 
   /**
    * "delay-in-ms column" if the plan has one watermark, on a column as it stands in the source; else "". Where the
-   * greatest event time of a batch must be known before its rows are read, there must be no filter in between. Where
-   * that need not be, the sides of a join may each have it: their rows are to be equally late.
+   * greatest event time of a batch must be known before its rows are read, there must be no filter in between. Rows of
+   * `one` queue that are joined with each other may have it on both sides, equally late.
    */
-  public static String soleWatermark(LogicalPlan plan, boolean driven) {
+  public static String soleWatermark(LogicalPlan plan, boolean driven, boolean one) {
     List nodes = new ArrayList();
     find(plan, nodes);
-    if (nodes.size() > 1 && !(driven && joinsAtATime(plan))) {
+    if (nodes.size() > 1 && !(driven && one && joinsAtATime(plan))) {
       return "";
     }
     String sole = "";
