@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from penstock.spark.jvm import frame_of
-from penstock.spark.query import AfterBatch, HeldQuery
+from penstock.spark.query import INTERPRETED, ROWS_WORTH_COMPILING, AfterBatch, HeldQuery
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -48,15 +48,18 @@ class PlannedQuery:
         # From the begin of a batch until it is committed: nothing may come after one that was broken off.
         self._broken = self._stopped = False
         self.late_threshold, self.raise_watermark = query.late_threshold, query.raise_watermark
-        self._is_whole, self._kept_share = bool(batches.isWhole()), 0.0
+        self._can_be_whole, self._kept_share = bool(batches.canBeWhole()), 0.0
+        self._is_whole = False
 
     waits_for_data = False
     error = None
 
     def suit(self, rows: int) -> None:
-        """As a held query's. Where compiled code reads all rows, only what state keeps of them counts."""
+        """As a held query's. Where whole stages can read all rows, only what state keeps is interpreted."""
+        few_kept = rows * self._kept_share <= ROWS_WORTH_COMPILING
+        self._is_whole = self._can_be_whole and few_kept and self._query.is_worth_compiling(rows)
         if self._is_whole:
-            self._query.suit_code(int(rows * self._kept_share))
+            self._query.run_with(INTERPRETED)
         else:
             self._query.suit(rows)
 
@@ -69,6 +72,8 @@ class PlannedQuery:
     def _run(self) -> None:
         self._broken = True
         batch = int(self._batches.begin())
+        if self._is_whole:
+            self._batches.makeWhole()
         self._callback(PlannedBatch(self._batches, self._query), batch)
         self._broken = False
 

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 CODE = "spark.sql.codegen.factoryMode"
 # The watermark stands as a literal in the expressions of a stateful batch, so that their code is compiled
-# anew for each: about 60 ms. Interpreted, a row costs about a microsecond more. (Whole-stage code has no
-# such literal, and stays generated.)
+# anew for each: about 60 ms. Interpreted, a row costs about a microsecond more. Code of whole stages has no
+# such literal, but is made of the plan anew for each batch, and is not where all else is interpreted.
 INTERPRETED, GENERATED = "NO_CODEGEN", "FALLBACK"
 ROWS_WORTH_COMPILING = 30_000
 # How long a query that stops may go on with rows that keep coming.
@@ -132,11 +132,14 @@ class HeldQuery:
 
     def suit(self, rows: int) -> None:
         """Lets the next batches, of about so many rows, run with the code that is cheaper. While held."""
-        self.suit_code(rows * self._settings.copies)
+        self.run_with(GENERATED if self.is_worth_compiling(rows) else INTERPRETED)
 
-    def suit_code(self, rows: int) -> None:
-        """The same for so many rows that pass through code which is compiled anew for each batch."""
-        code = GENERATED if rows > ROWS_WORTH_COMPILING else INTERPRETED
+    def is_worth_compiling(self, rows: int) -> bool:
+        """Whether so many rows of input take longer than code that is compiled for them alone."""
+        return rows * self._settings.copies > ROWS_WORTH_COMPILING
+
+    def run_with(self, code: str) -> None:
+        """How expressions are run from the next batch on."""
         if code != self._code and self._batch_session is not None:
             self._batch_session.conf.set(CODE, code)
         self._code = code

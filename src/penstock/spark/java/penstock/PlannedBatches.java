@@ -54,6 +54,7 @@ import scala.runtime.BoxedUnit;
  */
 public class PlannedBatches {
   private static final int RETAINED_EVERY = 10;
+  private static final String CODE = "spark.sql.codegen.factoryMode";
 
   private final MicroBatchExecution query;
   private final SparkSession session;
@@ -142,19 +143,19 @@ public class PlannedBatches {
     return all.equals(plan.children()) ? plan : (SparkPlan) plan.withNewChildren(all);
   }
 
-  /** Whether every row is read by code of whole stages, so that only what state keeps is up to other code. */
-  public boolean isWhole() {
-    return isWhole(plan);
+  /** Whether every row can be read by code of whole stages, so that only what state keeps is up to other code. */
+  public boolean canBeWhole() {
+    return canBeWhole(plan);
   }
 
-  private static boolean isWhole(SparkPlan plan) {
+  private static boolean canBeWhole(SparkPlan plan) {
     boolean whole = plan instanceof CodegenSupport && ((CodegenSupport) plan).supportCodegen();
     boolean none = plan instanceof FileSourceScanExec || plan instanceof CoalesceExec || plan instanceof UnionExec
         || plan instanceof ShuffleExchangeExec || plan instanceof StateStoreRestoreExec
         || plan instanceof StateStoreSaveExec;
     Iterator children = plan.children().iterator();
     while (children.hasNext()) {
-      if (!isWhole((SparkPlan) children.next())) {
+      if (!canBeWhole((SparkPlan) children.next())) {
         return false;
       }
     }
@@ -192,6 +193,18 @@ public class PlannedBatches {
     grant = latest;
     last = new Batch(this, batch, now);
     return batch;
+  }
+
+  /** Whole stages of the batch that has begun are compiled, though its session would have all code interpreted. */
+  public void makeWhole() {
+    SQLConf settings = session.sessionState().conf();
+    String before = settings.getConfString(CODE);
+    settings.setConfString(CODE, "FALLBACK");
+    try {
+      last.executedPlan();
+    } finally {
+      settings.setConfString(CODE, before);
+    }
   }
 
   /** Runs the batch and writes its rows into a file, as BatchRows does. */
