@@ -24,7 +24,7 @@ from tests.spark.streams import (
 
 from penstock import Engine, Pipeline, Spool, sinks
 from penstock.errors import PenstockError
-from penstock.spark import held
+from penstock.spark import held, planned_query, query
 from penstock.spark.ends import QueueEnd
 
 if TYPE_CHECKING:
@@ -90,6 +90,24 @@ def test_a_turn_on_one_slot_runs_without_a_job(
     before = jobs_so_far(spark)
     in_turns(runs, source, PARTS[3:])
     assert jobs_so_far(spark) == before
+    assert window_rows(kept.rows) == WINDOWS.expected(ROWS)
+
+
+@pytest.mark.parametrize(("worth", "whole"), [(10, True), (1000, False)], ids=["large", "small"])
+def test_whole_stages_of_large_turns_are_compiled_and_give_the_same_windows(
+    monkeypatch: pytest.MonkeyPatch, engine: EngineFactory, spool: SpoolFactory, worth: int, whole: bool
+) -> None:
+    for module in (query, planned_query):
+        monkeypatch.setattr(module, "ROWS_WORTH_COMPILING", worth)
+    source, kept, runs = spool(), Kept(), engine(policy="fifo")
+    runs.submit(counted(source, kept))
+    in_turns(runs, source, PARTS)
+    stage = runs._pipelines["p"].stages[0]
+    assert isinstance(stage, held.HeldStage)
+    assert isinstance(stage._query, planned_query.PlannedQuery)
+    plan = stage._query._batches.execution().executedPlan().treeString()
+    assert ("*(1)" in plan) == whole
+    assert "EventTimeWatermark" not in plan
     assert window_rows(kept.rows) == WINDOWS.expected(ROWS)
 
 
@@ -189,7 +207,7 @@ def test_session_windows_go_on_over_one_plan(
 
 
 def pairs(rows: DataFrame) -> DataFrame:
-    """How many pairs the rows of each sensor make with each other in a window, as a join of the stream with itself."""
+    """How many pairs the rows of each sensor make in a window: a join of the stream with itself."""
     from pyspark.sql import functions as F
 
     timed = rows.withWatermark("ts", f"{WINDOWS.late} seconds")
