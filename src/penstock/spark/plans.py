@@ -94,9 +94,7 @@ def _follows_one_watermark(stateful: tuple[str, ...], joins_at_a_time: bool) -> 
     deduplication within the watermark takes the lateness for how long it remembers a row.
     """
     passing = {"Aggregate", "Join"} if joins_at_a_time else {"Aggregate"}
-    return set(stateful) <= passing or (
-        len(stateful) == 1 and stateful != ("DeduplicateWithinWatermark",)
-    )
+    return set(stateful) <= passing or (len(stateful) == 1 and stateful != ("DeduplicateWithinWatermark",))
 
 
 def driven_by_us(frame: "DataFrame", slots: int) -> "DataFrame":
