@@ -50,9 +50,12 @@ def counted(source: Spool, kept: Kept, parallelism: int = 1) -> Pipeline:
     return pipeline
 
 
-def with_state(source: Spool, kept: Kept, operator: Callable[[DataFrame], DataFrame]) -> Pipeline:
+def with_state(
+    source: Spool, kept: Kept, operator: Callable[[DataFrame], DataFrame], slots: int = 1
+) -> Pipeline:
     pipeline = Pipeline("p")
-    rows = pipeline.source("readings", from_spool(source)).operator("it", operator, stateful=True)
+    read = pipeline.source("readings", from_spool(source))
+    rows = read.operator("it", operator, stateful=True, parallelism=slots)
     rows.sink("out", kept.sink)
     return pipeline
 
@@ -97,8 +100,7 @@ def test_a_turn_on_one_slot_runs_without_a_job(
 def test_whole_stages_of_large_turns_are_compiled_and_give_the_same_windows(
     monkeypatch: pytest.MonkeyPatch, engine: EngineFactory, spool: SpoolFactory, worth: int, whole: bool
 ) -> None:
-    for module in (query, planned_query):
-        monkeypatch.setattr(module, "ROWS_WORTH_COMPILING", worth)
+    monkeypatch.setattr(query, "ROWS_WORTH_COMPILING", worth)
     source, kept, runs = spool(), Kept(), engine(policy="fifo")
     runs.submit(counted(source, kept))
     in_turns(runs, source, PARTS)
@@ -107,6 +109,7 @@ def test_whole_stages_of_large_turns_are_compiled_and_give_the_same_windows(
     assert isinstance(stage._query, planned_query.PlannedQuery)
     plan = stage._query._batches.execution().executedPlan().treeString()
     assert ("*(1)" in plan) == whole
+    assert stage._query._can_be_whole
     assert "EventTimeWatermark" not in plan
     assert window_rows(kept.rows) == WINDOWS.expected(ROWS)
 
@@ -220,16 +223,19 @@ def pairs(rows: DataFrame) -> DataFrame:
     return counts.select(F.col("window.start").alias("start"), "pairs")
 
 
-@pytest.mark.parametrize("restarts", [False, True], ids=["", "restarted"])
+@pytest.mark.parametrize(("restarts", "slots"), [(False, 1), (True, 1), (False, 2)])
 def test_a_join_within_windows_and_what_counts_its_pairs_go_on_over_one_plan(
-    spark: SparkSession, engine: EngineFactory, spool: SpoolFactory, restarts: bool
+    spark: SparkSession, engine: EngineFactory, spool: SpoolFactory, restarts: bool, slots: int
 ) -> None:
     source, kept, before = spool(), Kept(), queries(spark)
     for parts in (PARTS[:6], PARTS[6:]) if restarts else (PARTS,):
         runs = engine(policy="fifo")
-        runs.submit(with_state(source, kept, pairs))
+        runs.submit(with_state(source, kept, pairs, slots))
         in_turns(runs, source, parts)
         assert queries(spark) == before
+        # Of a window that has left: nobody's pair any more.
+        source.append(table([parts[0][0]]))
+        runs.drain(60)
         runs.stop()
     found = {int(row["start"].timestamp()): row["pairs"] for row in kept.rows}
     expected: dict[int, int] = {}
@@ -237,6 +243,24 @@ def test_a_join_within_windows_and_what_counts_its_pairs_go_on_over_one_plan(
         expected[start] = expected.get(start, 0) + count**2
     assert len(kept.rows) == len(expected)
     assert found == expected
+
+
+def test_a_deduplication_forgets_and_drops_what_is_late_in_planned_turns_too(
+    spark: SparkSession, engine: EngineFactory, spool: SpoolFactory
+) -> None:
+    def once(rows: DataFrame) -> DataFrame:
+        return rows.withWatermark("ts", "5 seconds").dropDuplicates(["id", "ts"])
+
+    source, kept, runs = spool(), Kept(), engine(policy="fifo")
+    before = queries(spark)
+    runs.submit(with_state(source, kept, once))
+    moments = [0.0, 10.0, 20.0, 30.0, 40.0, 50.0]
+    in_turns(runs, source, [[reading(number, moment)] for number, moment in enumerate(moments)])
+    assert queries(spark) == before
+    # The first once more, long forgotten: late, and not new.
+    in_turns(runs, source, [[reading(0, 0.0)], [reading(6, 60.0), reading(6, 60.0)]])
+    assert sorted(row["id"] for row in kept.rows) == list(range(7))
+    assert sum(report.late_rows for report in runs.stages()) == 1
 
 
 @pytest.mark.parametrize("fails", ["write", "show"])

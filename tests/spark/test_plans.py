@@ -109,6 +109,7 @@ def test_of_windows_over_windows_the_last_ones_count(rate: DataFrame) -> None:
     [
         ("window = other_window", "inner", True),
         ("value = other", "inner", False),
+        ("window = window and value = other", "inner", False),
         ("value = other and window = other_window", "left", False),
         ("value = other and at <= timestamp + interval 1 second", "inner", False),
     ],
@@ -121,9 +122,12 @@ def test_rows_joined_within_windows_follow_one_watermark(
     timed = rate.withWatermark("timestamp", "0 seconds")
     timed = timed.withColumn("window", F.window("timestamp", "2 seconds"))
     others = timed.selectExpr("window as other_window", "value as other", "timestamp as at")
-    joined = timed.join(others, F.expr(on), kind)
+    pairs = timed.join(others, F.expr(on), kind)
+    joined = pairs.groupBy(F.window(F.window_time("window"), "2 seconds")).count()
     expected = EventTime("timestamp", 0.0, 2.0, 2.0) if known else None
     assert read_plan(joined, driven=True).event_time == expected
+    # Pairs themselves leave before their window is complete.
+    assert read_plan(pairs, driven=True).event_time is None
     # By its rows alone nobody knows before they are read; and one of two queues may be empty.
     assert read_plan(joined).event_time is None
     assert read_plan(joined, driven=True, queues=2).event_time is None

@@ -97,6 +97,7 @@ class TurnNetwork(Network):
     inflow: Inflow
     seed: int = 1
     _known: dict[tuple[int, ...], list[float]] = field(default_factory=dict, compare=False, repr=False)
+    _made: dict[int, list[_Passage]] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def separable(self) -> bool:
@@ -120,14 +121,18 @@ class TurnNetwork(Network):
 
         In the long run queues near their limit take minutes to fill, and others never cease to grow.
         """
-        names = [each.name for each in self.stages]
-        inputs = max(round(self.inflow.inputs_per_second * seconds), 1)
-        told = []
-        for number in range(SPELLS):
-            passage = _Passage(names, self, self.inflow, inputs, self.seed + number)
-            means = passage.means([slots[name] for name in names], uncounted)
+        given, told = [slots[each.name] for each in self.stages], []
+        for passage in self._spells(max(round(self.inflow.inputs_per_second * seconds), 1)):
+            means = passage.means(given, uncounted)
             told.append(sum(each.weight * mean for each, mean in zip(self.stages, means, strict=True)))
         return fmean(told)
+
+    def _spells(self, inputs: int) -> list[_Passage]:
+        """Of so many inputs each; the same for all slots."""
+        if inputs not in self._made:
+            names, seeds = [each.name for each in self.stages], range(self.seed, self.seed + SPELLS)
+            self._made[inputs] = [_Passage(names, self, self.inflow, inputs, seed) for seed in seeds]
+        return self._made[inputs]
 
     def scaled(self, factor: float) -> TurnNetwork:
         stages = tuple(each.scaled(factor) for each in self.stages)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from penstock.spark.jvm import frame_of
-from penstock.spark.query import INTERPRETED, ROWS_WORTH_COMPILING, AfterBatch, HeldQuery
+from penstock.spark.query import INTERPRETED, AfterBatch, HeldQuery, is_worth_compiling
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -56,8 +56,9 @@ class PlannedQuery:
 
     def suit(self, rows: int) -> None:
         """As a held query's. Where whole stages can read all rows, only what state keeps is interpreted."""
-        few_kept = rows * self._kept_share <= ROWS_WORTH_COMPILING
-        self._is_whole = self._can_be_whole and few_kept and self._query.is_worth_compiling(rows)
+        few_kept = not is_worth_compiling(int(rows * self._kept_share))
+        many_read = is_worth_compiling(self._query.rows_within(rows))
+        self._is_whole = self._can_be_whole and few_kept and many_read
         if self._is_whole:
             self._query.run_with(INTERPRETED)
         else:
@@ -73,7 +74,7 @@ class PlannedQuery:
         self._broken = True
         batch = int(self._batches.begin())
         if self._is_whole:
-            self._batches.makeWhole()
+            self._can_be_whole = bool(self._batches.makeWhole())
         self._callback(PlannedBatch(self._batches, self._query), batch)
         self._broken = False
 

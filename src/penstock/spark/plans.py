@@ -69,9 +69,11 @@ def read_plan(frame: "DataFrame", *, driven: bool = False, queues: int = 1) -> S
     root = parse_plan(analyzed.toJSON())
     sources = tuple(_source_names(root))
     rate = probe.sourceOption(analyzed, "rate", "rowsPerSecond") if sources == ("rate",) else ""
-    found = str(probe.soleWatermark(analyzed, driven, queues == 1))
-    delay, _, column = found.partition(" ")
     stateful = tuple(stateful_nodes(root))
+    # Pairs leave as they are found, with times that lie behind: only what is made of them has one frontier.
+    several = queues == 1 and stateful[:1] == ("Aggregate",)
+    found = str(probe.soleWatermark(analyzed, driven, several))
+    delay, _, column = found.partition(" ")
     sole = None
     if found and _follows_one_watermark(stateful, bool(probe.joinsAtATime(analyzed))):
         window = [float(micros) / 1e6 for micros in str(probe.window(analyzed)).split()]
@@ -90,7 +92,7 @@ def source_options(frame: "DataFrame") -> dict[str, str]:
 def _follows_one_watermark(stateful: tuple[str, ...], joins_at_a_time: bool) -> bool:
     """Whether all states of a plan close with the watermark of its input, and it is ours to set.
 
-    Aggregations in a row pass it on as it is; joins hold it back, but those of rows of the same window. A
+    Aggregations in a row pass it on as it is; joins hold it back, except those of rows of the same time. A
     deduplication within the watermark takes the lateness for how long it remembers a row.
     """
     passing = {"Aggregate", "Join"} if joins_at_a_time else {"Aggregate"}

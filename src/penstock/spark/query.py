@@ -24,11 +24,16 @@ if TYPE_CHECKING:
 CODE = "spark.sql.codegen.factoryMode"
 # The watermark stands as a literal in the expressions of a stateful batch, so that their code is compiled
 # anew for each: about 60 ms. Interpreted, a row costs about a microsecond more. Code of whole stages has no
-# such literal, but is made of the plan anew for each batch, and is not where all else is interpreted.
+# such literal and is compiled once; but Spark makes none where all other code is interpreted.
 INTERPRETED, GENERATED = "NO_CODEGEN", "FALLBACK"
 ROWS_WORTH_COMPILING = 30_000
 # How long a query that stops may go on with rows that keep coming.
 REST_SECONDS = 5.0
+
+
+def is_worth_compiling(rows: int) -> bool:
+    """Whether so many rows take longer than code that is compiled for them alone."""
+    return rows > ROWS_WORTH_COMPILING
 
 
 @dataclass(frozen=True)
@@ -53,7 +58,7 @@ class AfterBatch:
     late_rows: int
     wants_flush: bool
     rows_kept: int
-    """Of state, that it has written."""
+    """Rows of state that were written."""
 
 
 class HeldQuery:
@@ -132,11 +137,11 @@ class HeldQuery:
 
     def suit(self, rows: int) -> None:
         """Lets the next batches, of about so many rows, run with the code that is cheaper. While held."""
-        self.run_with(GENERATED if self.is_worth_compiling(rows) else INTERPRETED)
+        self.run_with(GENERATED if is_worth_compiling(self.rows_within(rows)) else INTERPRETED)
 
-    def is_worth_compiling(self, rows: int) -> bool:
-        """Whether so many rows of input take longer than code that is compiled for them alone."""
-        return rows * self._settings.copies > ROWS_WORTH_COMPILING
+    def rows_within(self, rows: int) -> int:
+        """How many rows its plan makes of so many."""
+        return rows * self._settings.copies
 
     def run_with(self, code: str) -> None:
         """How expressions are run from the next batch on."""

@@ -131,6 +131,24 @@ def test_allocations_close_to_the_best_are_run_again_and_their_mean_counts() -> 
     assert tried.seconds_of(close) == pytest.approx((0.9 + 2 * stand.seconds(close)) / 3)
 
 
+def test_what_comes_close_to_the_best_by_their_means_is_run_again_too() -> None:
+    seconds = {"4:5:1": [1.10, 1.3, 1.3], "5:4:1": [1.0, 1.4, 1.4], "3:6:1": [1.16, 1.6, 1.6]}
+
+    class Drawn(Told):
+        def ask(self, **request: Any) -> Any:
+            said = super().ask(**request)
+            if request["do"] == "run":
+                drawn = seconds.get(shown(request["slots"]), [9.0])
+                said["sojourn_seconds"] = drawn[request["seed"] - 1]
+            return said
+
+    stand = Drawn()
+    stand.times = replace(TIMES, again=2)
+    tried = try_case(stand, CASE)
+    assert tried.seconds_of({"extract": 3, "match": 6, "aggregate": 1}) == pytest.approx(4.36 / 3)
+    assert tried.is_best(BEST)
+
+
 class Crowded(Told):
     """A model that takes more than five slots at `match` for too many."""
 
@@ -163,7 +181,7 @@ def test_ranks_within_cases_count_apart_from_those_over_all() -> None:
     def of(seconds: float) -> Tried:
         """Far from the others, and all wrong within."""
         runs = [Run(CASE, BEST, {"sojourn_seconds": seconds + n, "meter_seconds": None}) for n in range(3)]
-        return Tried(CASE, BEST, runs, [dict.fromkeys(KINDS, seconds - n) for n in range(3)])
+        return Tried(CASE, BEST, runs, [dict.fromkeys((*KINDS, STEADY), seconds - n) for n in range(3)])
 
     result = BenchResult("scaling")
     tell_allocations(result, [of(100.0 * number) for number in range(1, 9)])

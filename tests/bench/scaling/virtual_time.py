@@ -315,7 +315,7 @@ class VirtualStand(Stand):
         if request["do"] == "plan":
             return self._last.plans(request["most_slots"])
         if request["do"] == "predict":
-            return [self._last.seconds(each, request["spell"]) for each in request["allocations"]]
+            return [self._last.seconds(each, request.get("spell")) for each in request["allocations"]]
         run = VirtualRun(request, self._machine)
         told = run.figures()
         self._last = run.predictions

@@ -27,7 +27,6 @@ from penstock.workloads.tenants import (
     expected,
     in_ticks,
     ipq3,
-    ipq4_frame,
     messages_of,
     urgent_jobs,
 )
@@ -102,7 +101,7 @@ def test_events_that_come_as_text_give_the_same_values(
 Frame = Callable[..., "DataFrame"]
 
 
-@pytest.mark.parametrize(("query", "frame"), [*FRAMES.items(), ("ipq4", ipq4_frame)])
+@pytest.mark.parametrize(("query", "frame"), FRAMES.items())
 def test_each_query_gives_the_same_as_a_plain_streaming_query(
     spark: SparkSession, tmp_path: Path, query: str, frame: Frame
 ) -> None:

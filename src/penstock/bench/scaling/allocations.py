@@ -86,10 +86,13 @@ def tell_allocations(result: BenchResult, tried: Sequence[Tried]) -> None:
     errors = {kind: relative_errors(tried, kind) for kind in KINDS}
     result.put("model_error", summary(errors[CHOSEN]), at_most(0.15))
     result.put("model_error_mmk", summary(errors["mmk"]))
-    steady = relative_errors(tried, STEADY)
-    if steady:
-        result.put("model_error_long_run", summary(steady))
-    better = median(errors[CHOSEN]) < median(errors["mmk"]) if errors["mmk"] else True
+    in_the_long_run = relative_errors(tried, STEADY)
+    result.put("model_error_long_run", summary(in_the_long_run))
+    steady = [pair for each in tried for pair in each.pairs(STEADY)]
+    if len(steady) > 2:
+        result.put("rank_correlation_long_run", single(rank_correlation(steady)))
+    # M/M/k tells of the long run alone, and so do both here.
+    better = median(in_the_long_run) < median(errors["mmk"]) if errors["mmk"] else True
     result.put("model_better_than_mmk", single(float(better)), at_least(1.0))
     meters = [
         abs(run.told["meter_seconds"] - run.seconds) / run.seconds
@@ -159,19 +162,35 @@ def try_case(
 
 
 def _run_close_ones_again(stand: Stand, tried: Tried) -> None:
-    """So that what was best by chance alone is not taken for the best."""
-    most = CLOSE * tried.best.seconds
-    close = [place for place, run in enumerate(tried.runs) if place == 0 or run.seconds <= most]
-    if len(close) > 1:
-        for place in close:
+    """So that what was best by chance alone is not taken for the best.
+
+    Means may bring others close to the best, until all that are have been run as often.
+    """
+    settled: set[int] = set()
+    while close := _close_ones(tried) - settled:
+        if not settled and len(close) == 1:
+            return
+        for place in sorted(close):
             tried.runs[place] = _mean_run(stand, tried.runs[place])
+        settled |= close
+
+
+def _close_ones(tried: Tried) -> set[int]:
+    """Places of what was recommended, and of all that took hardly longer than the best."""
+    most = CLOSE * tried.best.seconds
+    return {0, *(place for place, run in enumerate(tried.runs) if run.seconds <= most)}
 
 
 def _mean_run(stand: Stand, first: Run) -> Run:
     """The mean of this run and some more, each with arrivals of its own."""
     seeds = range(1 + stand.times.repeats, 1 + stand.times.repeats + stand.times.again)
     runs = [first, *(stand.run(first.case, first.slots, seed=seed) for seed in seeds)]
-    return replace(first, told={**first.told, "sojourn_seconds": fmean(run.seconds for run in runs)})
+    meters = [each.told["meter_seconds"] for each in runs if each.told["meter_seconds"] is not None]
+    told = {
+        "sojourn_seconds": fmean(run.seconds for run in runs),
+        "meter_seconds": fmean(meters) if meters else None,
+    }
+    return replace(first, told={**first.told, **told})
 
 
 def _of_rivals(tried: Tried, kinds: Sequence[str], chosen: Sequence[Slots]) -> list[Slots]:

@@ -132,7 +132,7 @@ def _candidates(stand: Stand, case: Case, ends: Sequence[Slots]) -> list[Run]:
     """Runs of what may be the best: the ends, and what the models say least of among all allocations."""
     runs = [stand.run(case, each) for each in {shown(each): each for each in ends}.values()]
     every = list(every_allocation(case.stages, case.most_slots))
-    said = stand.predict(every)
+    said = stand.ask(do="predict", allocations=every)
     told = [(each[STEADY], place) for place, each in enumerate(said) if each.get(STEADY) is not None]
     least = [every[place] for _, place in sorted(told)[:BY_MODEL]]
     return runs + [stand.run(case, each) for each in least if each not in ends]

@@ -37,10 +37,11 @@ class Predictions:
             models.learn(figures)
         return True
 
-    def seconds(self, slots: Mapping[str, int], spell: Spell) -> dict[str, float | None]:
+    def seconds(self, slots: Mapping[str, int], spell: Spell | None = None) -> dict[str, float | None]:
         """E[T] by each kind of model; None where a queue would grow without end, or nothing is known.
 
-        Models that go through turns tell of the spell that is measured, the others know the long run alone.
+        Of a spell, if one is named, models that go through turns tell what it will be, also where queues
+        grow; the others know the long run alone.
         """
         found: dict[str, float | None] = {}
         for kind, network in self._networks().items():
@@ -48,7 +49,7 @@ class Predictions:
             told = {kind: network.sojourn_seconds(named)}
             if kind == CHOSEN:
                 told[STEADY] = told[kind]
-            if isinstance(network, TurnNetwork):
+            if spell is not None and isinstance(network, TurnNetwork):
                 told[kind] = network.sojourn_in_spell(named, *spell)
             found |= {each: seconds if seconds < inf else None for each, seconds in told.items()}
         return found

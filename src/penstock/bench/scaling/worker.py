@@ -28,7 +28,7 @@ class Worker:
             "run": self._run,
             "plan": lambda asked: self._last.plans(asked["most_slots"]),
             "predict": lambda asked: [
-                self._last.seconds(each, asked["spell"]) for each in asked["allocations"]
+                self._last.seconds(each, asked.get("spell")) for each in asked["allocations"]
             ],
             "changes": self._changes,
         }

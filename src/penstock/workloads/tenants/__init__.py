@@ -20,7 +20,6 @@ from penstock.workloads.tenants.frames import (
     ipq2_frame,
     ipq3_frame,
     ipq4_frame,
-    ipq4_grouped_frame,
     parsed,
 )
 from penstock.workloads.tenants.groups import GROUPS, Group, Job, bulk_jobs, urgent_jobs
@@ -50,7 +49,6 @@ __all__ = [
     "ipq3_frame",
     "ipq4",
     "ipq4_frame",
-    "ipq4_grouped_frame",
     "messages_of",
     "parsed",
     "urgent_jobs",

@@ -54,24 +54,13 @@ def ipq4_frame(rows: DataFrame, window: float, late: float = LATE_SECONDS, slide
     """The revenue of views, joined with the clicks on the same ad in the same window, as two streams."""
     from pyspark.sql import functions as F
 
-    timed = _timed(rows, late).withColumn("window", F.window("at", interval(window)))
+    timed = _timed(rows, late).withColumn("window", _window(window, slides))
     views = timed.filter(f"kind = {VIEW}").select("window", "ad", "revenue")
     clicks = timed.filter(f"kind = {CLICK}").select(
         F.col("window").alias("click_window"), F.col("ad").alias("clicked")
     )
     joined = views.join(clicks, F.expr("ad = clicked and window = click_window"))
     return _per_window(joined, window / slides, F.sum("revenue").alias("value"))
-
-
-def ipq4_grouped_frame(
-    rows: DataFrame, window: float, late: float = LATE_SECONDS, slides: int = 1
-) -> DataFrame:
-    """The same result, the join computed as one aggregation of both streams by ad and window."""
-    from pyspark.sql import functions as F
-
-    sides = (F.expr(VIEWED), F.expr(CLICKED))
-    pairs = _timed(rows, late).groupBy(_window(window, slides), "ad").agg(*sides)
-    return _per_window(pairs, window / slides, F.expr(PAIRS))
 
 
 VIEWED = f"sum(revenue) FILTER (WHERE kind = {VIEW}) as viewed"

@@ -49,7 +49,7 @@ _COUNTS = _Shape(
     ("sum(n) as value", f"count_if(kind = {VIEW} and n > 0) as campaigns"),
     frames.ipq3_frame,
 )
-# The join as an aggregation of both streams by ad: its state closes with the frontier of the one queue.
+# In two stages the join is an aggregation of both streams by ad: pairs leave when their window is complete.
 _JOINED = _Shape(("ad",), (frames.VIEWED, frames.CLICKED), (frames.PAIRS,), frames.ipq4_frame)
 
 

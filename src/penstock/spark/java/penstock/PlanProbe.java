@@ -43,13 +43,13 @@ public class PlanProbe {
 
   /**
    * "delay-in-ms column" if the plan has one watermark, on a column as it stands in the source; else "". Where the
-   * greatest event time of a batch must be known before its rows are read, there must be no filter in between. Rows of
-   * `one` queue that are joined with each other may have it on both sides, equally late.
+   * greatest event time of a batch must be known before its rows are read, there must be no filter in between. With
+   * `several`, rows of one queue that are joined with each other at a time, or united, may have it more than once.
    */
-  public static String soleWatermark(LogicalPlan plan, boolean driven, boolean one) {
+  public static String soleWatermark(LogicalPlan plan, boolean driven, boolean several) {
     List nodes = new ArrayList();
     find(plan, nodes);
-    if (nodes.size() > 1 && !(driven && one && joinsAtATime(plan))) {
+    if (nodes.size() > 1 && !(driven && several && joinsAtATime(plan))) {
       return "";
     }
     String sole = "";
@@ -72,7 +72,7 @@ public class PlanProbe {
   public static boolean joinsAtATime(LogicalPlan plan) {
     boolean joins = plan instanceof Join && plan.isStreaming() && streams(plan) > 1;
     if (joins && (((Join) plan).joinType() != Inner$.MODULE$ || ((Join) plan).condition().isEmpty()
-        || !wantsEqualTimes((Expression) ((Join) plan).condition().get()))) {
+        || !wantsEqualTimes((Join) plan, (Expression) ((Join) plan).condition().get()))) {
       return false;
     }
     Iterator children = plan.children().iterator();
@@ -93,16 +93,23 @@ public class PlanProbe {
     return found;
   }
 
-  private static boolean wantsEqualTimes(Expression condition) {
+  private static boolean wantsEqualTimes(Join join, Expression condition) {
     if (condition instanceof And) {
-      return wantsEqualTimes(((And) condition).left()) || wantsEqualTimes(((And) condition).right());
+      And both = (And) condition;
+      return wantsEqualTimes(join, both.left()) || wantsEqualTimes(join, both.right());
     }
-    return condition instanceof EqualTo && isEventTime(((EqualTo) condition).left())
-        && isEventTime(((EqualTo) condition).right());
+    if (!(condition instanceof EqualTo)) {
+      return false;
+    }
+    Expression one = ((EqualTo) condition).left();
+    Expression other = ((EqualTo) condition).right();
+    return isEventTime(one, join.left()) && isEventTime(other, join.right())
+        || isEventTime(one, join.right()) && isEventTime(other, join.left());
   }
 
-  private static boolean isEventTime(Expression value) {
-    return value instanceof Attribute && ((Attribute) value).metadata().contains(EventTimeWatermark$.MODULE$.delayKey());
+  private static boolean isEventTime(Expression value, LogicalPlan side) {
+    return value instanceof Attribute && ((Attribute) value).metadata().contains(EventTimeWatermark$.MODULE$.delayKey())
+        && place(side, (Attribute) value) >= 0;
   }
 
   /** The name that a column has in the source, or in all of the sources, if it stands there as it is; else null. */

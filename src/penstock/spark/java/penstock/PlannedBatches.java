@@ -4,29 +4,20 @@ import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.TreeMap;
 import java.util.UUID;
 import org.apache.spark.rdd.RDD;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.classic.SparkSession;
-import org.apache.spark.sql.execution.CoalesceExec;
-import org.apache.spark.sql.execution.CodegenSupport;
 import org.apache.spark.sql.execution.FileSourceScanExec;
-import org.apache.spark.sql.execution.ProjectExec;
 import org.apache.spark.sql.execution.SQLExecution$;
 import org.apache.spark.sql.execution.SparkPlan;
-import org.apache.spark.sql.execution.UnionExec;
 import org.apache.spark.sql.execution.datasources.FileIndex;
-import org.apache.spark.sql.execution.exchange.ShuffleExchangeExec;
 import org.apache.spark.sql.execution.metric.SQLMetric;
 import org.apache.spark.sql.execution.streaming.checkpointing.CommitMetadata$;
 import org.apache.spark.sql.execution.streaming.checkpointing.OffsetSeq$;
 import org.apache.spark.sql.execution.streaming.checkpointing.OffsetSeqMetadata;
 import org.apache.spark.sql.execution.streaming.checkpointing.OffsetSeqMetadata$;
-import org.apache.spark.sql.execution.streaming.operators.stateful.EventTimeWatermarkExec;
-import org.apache.spark.sql.execution.streaming.operators.stateful.StateStoreRestoreExec;
-import org.apache.spark.sql.execution.streaming.operators.stateful.StateStoreSaveExec;
 import org.apache.spark.sql.execution.streaming.operators.stateful.StateStoreWriter;
 import org.apache.spark.sql.execution.streaming.runtime.IncrementalExecution;
 import org.apache.spark.sql.execution.streaming.runtime.IncrementalExecution$;
@@ -40,7 +31,6 @@ import scala.Option;
 import scala.collection.Iterator;
 import scala.collection.immutable.Nil$;
 import scala.collection.immutable.Seq;
-import scala.jdk.javaapi.CollectionConverters$;
 import scala.runtime.AbstractFunction0;
 import scala.runtime.BoxedUnit;
 
@@ -119,47 +109,15 @@ public class PlannedBatches {
     Option before = SparkSession.getActiveSession();
     SparkSession.setActiveSession(session);
     try {
-      return unwatched(watched);
+      return KeptPlan.unwatched(watched);
     } finally {
       PlannedTurn.restore(before);
     }
   }
 
-  /**
-   * The plan without nodes that watch event time, where Penstock says how far it has come: they would look at every
-   * row for nothing, between stages of compiled code that are one without them.
-   */
-  private static SparkPlan unwatched(SparkPlan plan) {
-    List children = new ArrayList();
-    Iterator given = plan.children().iterator();
-    while (given.hasNext()) {
-      children.add(unwatched((SparkPlan) given.next()));
-    }
-    if (plan instanceof EventTimeWatermarkExec && PlanProbe.isNever(((EventTimeWatermarkExec) plan).delay())) {
-      // Its columns carry what Spark knows of the watermark.
-      return new ProjectExec((Seq) plan.output(), (SparkPlan) children.get(0));
-    }
-    Seq all = CollectionConverters$.MODULE$.asScala(children).toSeq();
-    return all.equals(plan.children()) ? plan : (SparkPlan) plan.withNewChildren(all);
-  }
-
-  /** Whether every row can be read by code of whole stages, so that only what state keeps is up to other code. */
+  /** Whether whole stages can read every row, so that only what state keeps is up to other code. */
   public boolean canBeWhole() {
-    return canBeWhole(plan);
-  }
-
-  private static boolean canBeWhole(SparkPlan plan) {
-    boolean whole = plan instanceof CodegenSupport && ((CodegenSupport) plan).supportCodegen();
-    boolean none = plan instanceof FileSourceScanExec || plan instanceof CoalesceExec || plan instanceof UnionExec
-        || plan instanceof ShuffleExchangeExec || plan instanceof StateStoreRestoreExec
-        || plan instanceof StateStoreSaveExec;
-    Iterator children = plan.children().iterator();
-    while (children.hasNext()) {
-      if (!canBeWhole((SparkPlan) children.next())) {
-        return false;
-      }
-    }
-    return whole || none;
+    return KeptPlan.canBeWhole(plan);
   }
 
   /** The query has stopped: batches go on after the last that it has committed. */
@@ -195,13 +153,16 @@ public class PlannedBatches {
     return batch;
   }
 
-  /** Whole stages of the batch that has begun are compiled, though its session would have all code interpreted. */
-  public void makeWhole() {
+  /**
+   * Whole stages of the batch that has begun are compiled, though its session would have all code interpreted. Whether
+   * they read every row: Spark leaves out what it cannot compile, or is told not to.
+   */
+  public boolean makeWhole() {
     SQLConf settings = session.sessionState().conf();
     String before = settings.getConfString(CODE);
     settings.setConfString(CODE, "FALLBACK");
     try {
-      last.executedPlan();
+      return KeptPlan.isWhole(last.executedPlan());
     } finally {
       settings.setConfString(CODE, before);
     }
@@ -273,32 +234,6 @@ public class PlannedBatches {
 
   public WatermarkTracker tracker() {
     return query.watermarkTracker();
-  }
-
-  /** The same for all of a plan: rows are late by that of the batch before, state is let go by the batch's own. */
-  private static final class OneWatermark implements WatermarkPropagator {
-    private final TreeMap byBatch = new TreeMap();
-
-    public void propagate(long batch, SparkPlan plan, long watermark) {
-      byBatch.put(Long.valueOf(batch), Long.valueOf(watermark));
-    }
-
-    public long getInputWatermarkForLateEvents(long batch, long operator) {
-      return of(batch - 1);
-    }
-
-    public long getInputWatermarkForEviction(long batch, long operator) {
-      return of(batch);
-    }
-
-    private long of(long batch) {
-      Long watermark = (Long) byBatch.get(Long.valueOf(batch));
-      return watermark == null ? 0 : watermark.longValue();
-    }
-
-    public void purge(long batch) {
-      byBatch.headMap(Long.valueOf(batch), true).clear();
-    }
   }
 
   /** A batch whose plan is there before anything is analysed. */
