@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from math import inf
 from statistics import StatisticsError, correlation, fmean, median
 
@@ -164,14 +164,14 @@ def try_case(
 def _run_close_ones_again(stand: Stand, tried: Tried) -> None:
     """So that what was best by chance alone is not taken for the best.
 
-    Means may bring others close to the best, until all that are have been run as often.
+    Medians may bring others close to the best, until all that are have been run as often.
     """
     settled: set[int] = set()
     while close := _close_ones(tried) - settled:
         if not settled and len(close) == 1:
             return
         for place in sorted(close):
-            tried.runs[place] = _mean_run(stand, tried.runs[place])
+            tried.runs[place] = _again(stand, tried.runs[place])
         settled |= close
 
 
@@ -181,16 +181,11 @@ def _close_ones(tried: Tried) -> set[int]:
     return {0, *(place for place, run in enumerate(tried.runs) if run.seconds <= most)}
 
 
-def _mean_run(stand: Stand, first: Run) -> Run:
-    """The mean of this run and some more, each with arrivals of its own."""
+def _again(stand: Stand, first: Run) -> Run:
+    """The median of this run and some more, each with arrivals of its own."""
     seeds = range(1 + stand.times.repeats, 1 + stand.times.repeats + stand.times.again)
     runs = [first, *(stand.run(first.case, first.slots, seed=seed) for seed in seeds)]
-    meters = [each.told["meter_seconds"] for each in runs if each.told["meter_seconds"] is not None]
-    told = {
-        "sojourn_seconds": fmean(run.seconds for run in runs),
-        "meter_seconds": fmean(meters) if meters else None,
-    }
-    return replace(first, told={**first.told, **told})
+    return sorted(runs, key=lambda run: run.seconds)[len(runs) // 2]
 
 
 def _of_rivals(tried: Tried, kinds: Sequence[str], chosen: Sequence[Slots]) -> list[Slots]:

@@ -26,7 +26,7 @@ class Times:
     minute: float
     repeats: int = 1
     again: int = 0
-    """Further runs of allocations that are close to the best of a case; the mean of all counts."""
+    """Further runs of allocations that are close to the best of a case; the median of all counts."""
 
 
 @dataclass(frozen=True)
