@@ -14,7 +14,6 @@ from penstock.bench.result import BenchResult
 from penstock.bench.scaling import control
 from penstock.bench.scaling.allocations import (
     Tried,
-    allocations,
     rank_correlation,
     relative_errors,
     tell_allocations,
@@ -25,9 +24,11 @@ from penstock.bench.scaling.bursty import bursty
 from penstock.bench.scaling.cases import BURSTY, CASES, Case, distance, every_allocation, neighbours, shown
 from penstock.bench.scaling.changes import changes
 from penstock.bench.scaling.control import judge, last_slots, rescales
+from penstock.bench.scaling.kept_cases import KeptCases
 from penstock.bench.scaling.planning import logo_detection, plan_milliseconds, planning, some_network
 from penstock.bench.scaling.predictions import CHOSEN, KINDS, STEADY
 from penstock.bench.scaling.stand import POOL_SLOTS, Run, Stand, Times
+from penstock.errors import PenstockError
 from penstock.model import Network
 from penstock.plan import assign_processors
 from penstock.workloads.drs import TOPOLOGIES
@@ -149,6 +150,25 @@ def test_what_comes_close_to_the_best_by_their_medians_is_run_again_too() -> Non
     assert tried.is_best(BEST)
 
 
+def test_cases_that_are_kept_are_told_and_not_run_again(tmp_path: Path) -> None:
+    stand = Told(off=0.5)
+    made = KeptCases(tmp_path, TIMES).tried(CASE, lambda: try_case(stand, CASE))
+    assert [path.name for path in tmp_path.iterdir()] == ["vld-6-s-K-10.json"]
+
+    def refuse() -> Tried:
+        raise AssertionError("it is there already")
+
+    again = KeptCases(tmp_path, TIMES).tried(CASE, refuse)
+    figures = []
+    for tried in (made, again):
+        tell_allocations(result := BenchResult("scaling"), [tried])
+        figures.append((result.figures, result.tables[0].rows, result.setup["pairs"]))
+    assert figures[0] == figures[1]
+    longer = replace(TIMES, measured=99.0)
+    with pytest.raises(PenstockError, match="cases that are told together must have run as long"):
+        KeptCases(tmp_path, longer).tried(CASE, refuse)
+
+
 class Crowded(Told):
     """A model that takes more than five slots at `match` for too many."""
 
@@ -192,7 +212,7 @@ def test_ranks_within_cases_count_apart_from_those_over_all() -> None:
 def test_the_figures_of_allocations() -> None:
     result = BenchResult("scaling")
     few = Case("loop", 2.5, 4, "uniform")
-    allocations(Told(off=0.5), result, [CASE])
+    tell_allocations(result, [try_case(Told(off=0.5), CASE)])
     assert result.figures["best_found"] == 1.0
     assert result.figures["model_error"] == 0.0
     assert result.figures["model_error_mmk"] == pytest.approx(0.5)
@@ -200,7 +220,8 @@ def test_the_figures_of_allocations() -> None:
     assert result.figures["rank_correlation_within"] == pytest.approx(1.0)
     assert result.missed == []
     assert result.tables[0].rows[0][-1] == "5"
-    allocations(Told({"gather": 1, "work": 2, "check": 1}), other := BenchResult("scaling"), [few])
+    known = Told({"gather": 1, "work": 2, "check": 1})
+    tell_allocations(other := BenchResult("scaling"), [try_case(known, few)])
     assert other.tables[0].rows[0][-1] == "2, all there are"
     wrong = Tried(CASE, recommended=BEST, runs=[Run(CASE, BEST, {"sojourn_seconds": 1.06})])
     wrong.runs.append(Run(CASE, {**BEST, "match": 4, "extract": 5}, {"sojourn_seconds": 1.0}))

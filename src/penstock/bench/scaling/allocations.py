@@ -11,7 +11,6 @@ from statistics import StatisticsError, correlation, fmean, median
 from penstock.bench.result import BenchResult, Plot, Table, at_least, at_most
 from penstock.bench.scaling import plots
 from penstock.bench.scaling.cases import (
-    CASES,
     NEARLY,
     Case,
     Slots,
@@ -66,10 +65,6 @@ class Tried:
         others = len(self.runs) - 1
         every = every_allocation(self.case.stages, sum(self.recommended.values()))
         return f"{others}, all there are" if others == sum(1 for _ in every) - 1 else str(others)
-
-
-def allocations(stand: Stand, result: BenchResult, cases: Sequence[Case] = CASES) -> None:
-    tell_allocations(result, [try_case(stand, case) for case in cases])
 
 
 def tell_allocations(result: BenchResult, tried: Sequence[Tried]) -> None:

@@ -6,14 +6,16 @@ import argparse
 import tempfile
 from collections.abc import Callable, Mapping
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 from penstock.bench.result import BenchResult, BenchSettings
-from penstock.bench.scaling.allocations import allocations, tell_allocations, try_case
+from penstock.bench.scaling.allocations import tell_allocations, try_case
 from penstock.bench.scaling.bursty import bursty
 from penstock.bench.scaling.cases import CASES, Case
 from penstock.bench.scaling.changes import changes
 from penstock.bench.scaling.control import changes_of_rate, convergence
+from penstock.bench.scaling.kept_cases import KeptCases
 from penstock.bench.scaling.planning import planning
 from penstock.bench.scaling.simulator import simulator, speed
 from penstock.bench.scaling.stand import POOL_SLOTS, Stand, Times
@@ -36,6 +38,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         choices=names,
         metavar="CASE",
         help=f"of part allocations only these, of: {', '.join(names)}",
+    )
+    parser.add_argument(
+        "--keep",
+        type=Path,
+        metavar="DIR",
+        help="of part allocations keep cases there; those that are there are told, and not run again",
     )
     parser.add_argument("--measured", type=float, metavar="S", help="seconds measured of each allocation")
     parser.add_argument("--minute", type=float, metavar="S", help="what a minute of the paper takes here")
@@ -78,8 +86,13 @@ def run(settings: BenchSettings) -> BenchResult:
 
 
 def _allocations(stand: Stand, result: BenchResult, settings: BenchSettings) -> None:
-    wanted = settings.option("case")
-    allocations(stand, result, [each for each in CASES if not wanted or each.name in wanted])
+    wanted, kept = settings.option("case"), settings.option("keep")
+    cases = [each for each in CASES if not wanted or each.name in wanted]
+    if kept is None:
+        tell_allocations(result, [try_case(stand, case) for case in cases])
+        return
+    known = KeptCases(kept, stand.times)
+    tell_allocations(result, [known.tried(case, partial(try_case, stand, case)) for case in cases])
 
 
 Part = Callable[[Stand, BenchResult, BenchSettings], None]
