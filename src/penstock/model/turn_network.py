@@ -167,7 +167,8 @@ class TurnNetwork(Network):
 
     @cached_property
     def _passage(self) -> _Passage:
-        wanted = max(self.inflow.inputs_per_second * FLOORS * self.floor_seconds, LEAST_INPUTS)
+        seconds = FLOORS * self.floor_seconds
+        wanted = max(self.inflow.inputs_per_second * seconds, LEAST_INPUTS)
         inflow = self.inflow.joined(ceil(wanted / MOST_INPUTS))
         names = [each.name for each in self.stages]
         return _Passage(names, self, inflow, ceil(min(wanted, MOST_INPUTS)), self.seed)
