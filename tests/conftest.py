@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,9 @@ if TYPE_CHECKING:
 # How long an example takes is no test's to say: machines have other things to do.
 settings.register_profile("penstock", deadline=None)
 settings.load_profile("penstock")
+
+# A JVM of a test lives for minutes at the most: on two cores its second compiler takes more than it gives.
+os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
