@@ -10,11 +10,12 @@ import pytest
 from penstock import Engine, Pipeline, Spool, sinks, sources
 from penstock.cli.profile import _sizes, draw
 from penstock.errors import PenstockError
-from penstock.measure.batch_costs import BatchCost, batch_costs, costs_of
+from penstock.measure.batch_costs import BatchCost, costs_of
 from penstock.measure.turns import TurnRecord
 from penstock.pipeline.nodes import Sink, Source
 from penstock.pipeline.rehearsal import let_wait
 from penstock.spark.profiles import Profiles
+from penstock.spark.sized_turns import batch_costs
 from penstock.spark.trace_feed import SEGMENTS, TraceFeed
 
 if TYPE_CHECKING:

@@ -1,6 +1,6 @@
 """Runs of the shared pool as a worker would tell them, made by hand."""
 
-from penstock.spark.rate_clock import RateClock
+from penstock.measure.rate_clock import RateClock
 from penstock.workloads.share_run import ShareRun
 from penstock.workloads.shared_pool import LOADS, SIDES
 

@@ -20,7 +20,7 @@ from penstock.bench.batching.plots import draw_costs
 from penstock.cli.interrupts import ended_by_signals
 from penstock.cli.pipeline_file import load_pipelines
 from penstock.cli.state_directory import DEFAULT
-from penstock.measure.batch_costs import SIZES, BatchCost, batch_costs
+from penstock.measure.batch_costs import SIZES, BatchCost
 from penstock.pipeline.rehearsal import let_go, let_wait
 
 
@@ -67,6 +67,7 @@ def run(args: argparse.Namespace) -> int:
     console = Console()
     console.print("starting Spark", highlight=False)
     from penstock.spark.engine import Engine
+    from penstock.spark.sized_turns import batch_costs
     from penstock.spark.trace_feed import TraceFeed
 
     with (

@@ -16,6 +16,7 @@ from math import ceil, floor
 
 import numpy as np
 
+from penstock.measure.rate_clock import RateClock
 from penstock.scheduling.policies import Fifo, Policy
 from penstock.simulate.accuracy import compared
 from penstock.simulate.arrivals import Ticks
@@ -27,7 +28,6 @@ from penstock.simulate.settings import SimulationSettings
 from penstock.simulate.simulation import Simulation
 from penstock.simulate.spells import Part, reordered
 from penstock.simulate.station import Turn
-from penstock.spark.rate_clock import RateClock
 from penstock.workloads.share_run import ShareRun
 from penstock.workloads.shared_pool import GROUPS, LOADS, SIDES, SLOTS, Load
 

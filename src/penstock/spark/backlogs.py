@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Protocol
 from urllib.parse import unquote, urlparse
 
+from penstock.measure.rate_clock import RateClock
 from penstock.queues.segment import Arrivals
 from penstock.scheduling.contexts import Frontier, transform
 from penstock.scheduling.line import WindowSpan
 from penstock.spark.query import AfterBatch, HeldQuery
-from penstock.spark.rate_clock import RateClock
 from penstock.spark.turn_input import Portion, TurnInput
 
 FILE_POLL_SECONDS = 0.1
@@ -107,7 +107,8 @@ class RateBacklog:
         if self._clock is None:
             return None
         done = self._clock.last_event_ms(self._seconds_done) / 1000
-        needed = transform(done - span.delay_seconds, span.slide_seconds) + span.delay_seconds
+        closed = done - span.delay_seconds
+        needed = transform(closed, span.slide_seconds, offset=span.offset_seconds) + span.delay_seconds
         time = self._clock.completed_at(needed)
         return Frontier(needed, time, complete=time <= now - CLOCK_GRAIN_SECONDS)
 

@@ -13,12 +13,12 @@ from typing import Self
 import pyarrow as pa
 
 from penstock.errors import PenstockError
-from penstock.measure.batch_costs import ENOUGH_TURNS
 from penstock.pipeline.nodes import Source
 from penstock.pipeline.pipeline import Pipeline
 from penstock.pipeline.sources import FromSpool, Replay
 from penstock.queues.spool import Spool
 from penstock.spark.feeders import Trace
+from penstock.spark.sized_turns import ENOUGH_TURNS
 
 SEGMENTS = ENOUGH_TURNS + 2
 

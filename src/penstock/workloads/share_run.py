@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from penstock.bench.stats import quantile
-from penstock.spark.rate_clock import RateClock
+from penstock.measure.rate_clock import RateClock
 from penstock.workloads.shared_pool import LOADS, Group, Load, Side
 
 Event = Mapping[str, Any]

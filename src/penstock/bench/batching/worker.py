@@ -17,7 +17,6 @@ from penstock.bench.batching.load import Feed, Load, arrivals_of, evenly
 from penstock.bench.batching.meter import ProductMeter
 from penstock.bench.plain_queries import PlainQueries
 from penstock.bench.workers import ending_at_once, serve
-from penstock.measure.batch_costs import batch_costs
 from penstock.operators.privacy import Budget, Keys, PolicyTable
 from penstock.pipeline import sinks
 from penstock.pipeline.endpoints import SourceSpec
@@ -29,6 +28,7 @@ from penstock.queues.segment import Arrivals
 from penstock.queues.spool import Spool
 from penstock.spark.engine import PROFILES, Engine
 from penstock.spark.jvm import schema_from_ddl
+from penstock.spark.sized_turns import batch_costs
 from penstock.spark.trace_feed import TraceFeed
 from penstock.stages.fuse import cut
 from penstock.workloads.wifi.associations import SCHEMA

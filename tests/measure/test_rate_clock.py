@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.spark.rate_clock import RateClock
+from penstock.measure.rate_clock import RateClock
 
 CREATED_MS = 1_700_000_000_000
 rates = st.sampled_from([1, 3, 7, 100, 300, 999, 1_000, 1_500, 2_000, 2_001, 3_000])
