@@ -16,8 +16,9 @@ def test_help_lists_every_command_with_its_line(capsys: pytest.CaptureFixture[st
         main(["--help"])
     shown = capsys.readouterr().out
     assert stopped.value.code == 0
+    width = max(len(command.name) for command in COMMANDS)
     for command in COMMANDS:
-        assert f"  {command.name:<9}  {command.help}\n" in shown
+        assert f"  {command.name:<{width}}  {command.help}\n" in shown
 
 
 def test_no_command_at_all_shows_the_help(capsys: pytest.CaptureFixture[str]) -> None:

@@ -31,7 +31,7 @@ def test_it_writes_one_file_that_needs_nothing_else(
 
 def test_it_tells_rates_and_how_evenly_the_stages_were_served(tmp_path: Path) -> None:
     write_record(tmp_path)
-    assert main(["report", str(tmp_path), "--out", str(tmp_path / "run.html")]) == 0
+    assert main(["report", "--state", str(tmp_path), "--out", str(tmp_path / "run.html")]) == 0
     text = (tmp_path / "run.html").read_text()
     cells = [re.findall(r"<t[dh][^>]*>([^<]*)</t[dh]>", line) for line in text.split("<tr>")]
     assert ["stage", "w", "q", "r", "w*r/q"] in cells

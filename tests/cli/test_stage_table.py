@@ -13,7 +13,7 @@ from penstock.cli.stage_table import run_tables, summary_line
 from penstock.measure.congestion import Congestion, congestion_of
 from penstock.measure.histogram import LatencyHistogram
 from penstock.measure.stage_meter import StageMeter
-from penstock.scheduling.scheduler import CutCount
+from penstock.scheduling.running_turns import CutCount
 from penstock.spark.reports import SinkReport, StageReport, TenantReport
 
 NOTHING = StageMeter(0.0).figures(60.0)

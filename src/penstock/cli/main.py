@@ -42,6 +42,7 @@ COMMANDS = (
     Command("profile", "penstock.cli.profile", "measure what turns of different sizes cost, by stage"),
     Command("plan", "penstock.cli.plan", "tell what slots would lead to, from measured costs"),
     Command("simulate", "penstock.cli.simulate", "what other slots, rates and policies would lead to"),
+    Command("dead-letters", "penstock.cli.dead_letters", "show the bad and late rows of a pipeline"),
     Command("resume", "penstock.cli.resume", "go on with a pipeline that an error had stopped"),
     Command("install", "penstock.cli.install", "fetch the jars of an optional connector, once: kafka"),
     Command("cluster", "penstock.cli.cluster", "start and end a Spark cluster on this machine"),

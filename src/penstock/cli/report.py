@@ -16,9 +16,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "run",
         type=Path,
         nargs="?",
-        default=DEFAULT,
         metavar="RUN",
-        help="state directory (default: ./%(default)s)",
+        help=f"state directory (default: ./{DEFAULT})",
+    )
+    parser.add_argument(
+        "--state", type=Path, default=DEFAULT, metavar="DIR", help="the same, as other commands have it"
     )
     parser.add_argument(
         "--out",
@@ -30,7 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    state = StateDirectory(args.run)
+    state = StateDirectory(args.run or args.state)
     record = record_of(state)
     if not record.minutes and not record.spans:
         raise PenstockError(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -52,6 +53,17 @@ def scan(path: Path) -> Found:
     named = {file for segment in found.segments for file in segment.files}
     named |= {file for pending in found.pending.values() for file in pending.files}
     found.unnamed = [path / file for file in sizes if file not in named]
+    return found
+
+
+def published_in(path: Path) -> list[Segment]:
+    """The segments of a spool that another process may own, in order; what it removes meanwhile may miss."""
+    found = []
+    for manifest in sorted((path / "segments").glob("*.json")):
+        parsed = parse_segment_name(manifest.name)
+        with contextlib.suppress(FileNotFoundError):
+            if parsed is not None:
+                found.append(load(manifest).published_as(parsed[0], manifest.stat().st_mtime_ns / 1e9))
     return found
 
 

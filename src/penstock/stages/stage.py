@@ -9,6 +9,9 @@ from typing import Literal
 from penstock.pipeline.nodes import Operator, Sink, Source, Window
 from penstock.pipeline.sinks import Kafka
 
+DEAD = ".dead"
+"""How the names of queues for dead letters end."""
+
 
 @dataclass(frozen=True, slots=True)
 class Feed:
@@ -73,7 +76,7 @@ class Stage:
     def dead_letters(self) -> Mapping[str, str]:
         """Queues for bad and late rows, by the operator that puts them aside."""
         return {
-            each.name: f"{self.pipeline}.{each.name}.dead"
+            each.name: f"{self.pipeline}.{each.name}{DEAD}"
             for each in self.operators
             if each.keeps_dead_letters
         }
