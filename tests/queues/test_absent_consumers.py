@@ -56,3 +56,29 @@ def test_room_is_there_as_soon_as_every_consumer_has_committed(tmp_path: Path) -
         assert spool.free_bytes == 10_000_000
         consumer.release(taken)
         assert spool.free_bytes == 10_000_000
+
+
+def test_a_limit_holds_for_what_is_kept_for_a_consumer_that_is_not_back(tmp_path: Path) -> None:
+    with Spool(tmp_path / "spool") as spool:
+        spool.subscribe("quick")
+        slow = spool.subscribe("slow").position
+        spool.append(pa.table({"x": [1, 2, 3]}))
+    with Spool(tmp_path / "spool", limit_bytes=10_000_000) as spool:
+        quick = spool.subscribe("quick")
+        taken = quick.take(None, tmp_path)
+        quick.commit(taken)
+        assert spool.free_bytes == 10_000_000 - spool.bytes
+        spool.subscribe("slow", slow)
+        assert spool.free_bytes == 10_000_000 - spool.bytes
+
+
+def test_what_a_new_consumer_reads_once_more_is_counted_again(tmp_path: Path) -> None:
+    with Spool(tmp_path / "spool", limit_bytes=10_000_000) as spool:
+        held = spool.subscribe("held")
+        spool.append(pa.table({"x": [1, 2, 3]}))
+        held.commit(held.take(None, tmp_path))
+        assert spool.free_bytes == 10_000_000
+        new = spool.subscribe("new")
+        assert spool.free_bytes == 10_000_000 - spool.bytes
+        new.commit(new.take(None, tmp_path))
+        assert spool.free_bytes == 10_000_000

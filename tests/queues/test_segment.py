@@ -1,10 +1,8 @@
-import json
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.queues import Arrivals, Segment
+from penstock.queues import Arrivals
 
 bins = st.lists(st.tuples(st.floats(0, 1e6), st.floats(0.5, 1e4)), min_size=1, max_size=200)
 
@@ -46,19 +44,3 @@ def test_scaling_keeps_the_times() -> None:
 def test_no_arrivals_have_no_oldest() -> None:
     with pytest.raises(ValueError, match="arrivals must hold rows to have a time, got none: nothing arrived"):
         _ = Arrivals().oldest
-
-
-def test_a_segment_survives_json() -> None:
-    segment = Segment(
-        7,
-        "alerts.per second",
-        3,
-        ("data/a", "data/b"),
-        (10, 20),
-        5,
-        Arrivals.at(1.5, 5),
-        2.5,
-        {"ts": (0.1, 0.7)},
-    )
-    assert Segment.from_json(json.loads(json.dumps(segment.to_json()))) == segment
-    assert segment.bytes == 30

@@ -328,3 +328,35 @@ def test_what_was_sent_along_with_the_newest_segment_is_known_after_it_was_remov
     assert again.segments == ()
     assert again.last_context("p") == {"keys": ["b"]}
     assert open_spool().last_context("p") == {"keys": ["b"]}
+
+
+def stamped(*seconds: int) -> pa.Table:
+    return pa.table({"ts": pa.array([1_000_000 * each for each in seconds], pa.timestamp("us", "UTC"))})
+
+
+def test_rows_of_several_sources_are_one_segment_that_knows_them_apart(open_spool: Open) -> None:
+    spool = open_spool()
+    tables = {"slow": stamped(4, 2), "none": stamped(), "fast": stamped(60)}
+    segment = spool.append_together(tables, arrivals=Arrivals.at(70.0, 3))
+    assert (segment.rows, len(segment.files), segment.arrivals) == (3, 1, Arrivals.at(70.0, 3))
+    assert segment.event_ranges == {"ts": (2.0, 60.0)}
+    sources = {"slow": {"ts": (2.0, 4.0)}, "fast": {"ts": (60.0, 60.0)}}
+    assert segment.together == sources
+    assert pq.read_table(spool.path / segment.files[0])["ts"].cast(pa.int64()).to_pylist() == [
+        4_000_000,
+        2_000_000,
+        60_000_000,
+    ]
+    reopened = open_spool()
+    [again] = reopened.segments
+    assert again.together == sources
+    own = reopened.append(stamped(5), producer="alone")
+    assert own.together is None
+
+
+def test_together_nothing_is_published_of_nothing_and_tables_must_be_alike(open_spool: Open) -> None:
+    spool = open_spool()
+    assert spool.append_together({}).rows == spool.append_together({"a": stamped()}).rows == 0
+    assert spool.segments == ()
+    with pytest.raises(SpoolError, match=r"same columns, got \['n'\] of 'b' and \['ts'\] of 'a'"):
+        spool.append_together({"a": stamped(1), "b": pa.table({"n": [1]})})

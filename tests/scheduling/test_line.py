@@ -8,6 +8,7 @@ from penstock.scheduling.contexts import Message, PriorityContext, ReplyContext,
 from penstock.scheduling.line import Line, WindowSpan
 from penstock.scheduling.outlook import Costs, Waiting, figures, known_below
 from penstock.scheduling.policies import ContextPolicy, Edf, Llf, Sjf, TokenShare
+from penstock.scheduling.progress import Heard
 
 EPOCH = 1_800_000_000.0
 URGENT = Target("s", "ads", latency_seconds=0.8)
@@ -15,7 +16,8 @@ URGENT = Target("s", "ads", latency_seconds=0.8)
 
 def second(number: int, source: str = "a", late: float = 0.05) -> Message:
     """The rows of one second, which arrive a moment after it."""
-    return Message(f"{source}{number}", 100, EPOCH + number + 1 + late, EPOCH + number + 0.999, source)
+    heard = (Heard(source, EPOCH + number + 0.999),)
+    return Message(f"{source}{number}", 100, EPOCH + number + 1 + late, heard)
 
 
 def windowed(policy: Llf | None = None, slide: float = 10.0) -> Line:
@@ -124,8 +126,8 @@ def test_errors_are_put_on_all_that_costs_are_used_for_and_drawn_once_for_a_turn
 
 def test_the_next_message_is_the_one_with_the_least_progress() -> None:
     line = Line(Llf(), URGENT)
-    line.arrive("late", Message("late", 10, time=EPOCH, progress=EPOCH + 5))
-    line.arrive("early", Message("early", 10, time=EPOCH + 1, progress=EPOCH + 2))
+    line.arrive("late", Message("late", 10, time=EPOCH, heard=(Heard("", EPOCH + 5),)))
+    line.arrive("early", Message("early", 10, time=EPOCH + 1, heard=(Heard("", EPOCH + 2),)))
     assert next_of(line).id == "early"
     assert line.place_of("early") < line.place_of("late")
     line.take("early", 4)
@@ -169,8 +171,8 @@ def test_tokens_come_back_with_time_and_go_on_with_the_data() -> None:
 
 def test_a_policy_may_be_changed_while_messages_wait() -> None:
     line = Line(Llf(), URGENT)
-    line.arrive("a", Message("a", 10, time=EPOCH, progress=EPOCH + 5))
-    line.arrive("b", Message("b", 10, time=EPOCH + 1, progress=EPOCH + 2))
+    line.arrive("a", Message("a", 10, time=EPOCH, heard=(Heard("", EPOCH + 5),)))
+    line.arrive("b", Message("b", 10, time=EPOCH + 1, heard=(Heard("", EPOCH + 2),)))
     line.follow(TokenShare(rows_per_second=10))
     assert next_of(line).id == "a"
     assert line.policy.portion < inf

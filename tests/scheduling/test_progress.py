@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.scheduling.contexts import transform
-from penstock.scheduling.progress import ProgressMap, Sources, SourcesRule
+from penstock.scheduling.progress import Heard, ProgressMap, Sources, SourcesRule
 
 EPOCH = 1.8e9
 
@@ -181,3 +181,28 @@ def test_dates_that_are_forgotten_are_not_made_up() -> None:
         sources.arrive("a", float(second), at=second + 0.5)
     assert len(sources._steps) <= 8192
     assert sources.completed_at(29_999.0) == 29_999.5
+
+
+def test_sources_that_have_gone_are_forgotten_and_hold_nothing_back() -> None:
+    sources = Sources(SourcesRule(2, idle_seconds=10.0))
+    for number in range(5000):
+        at = EPOCH + number
+        sources.arrive_together([Heard("stays", at, at), Heard(f"device {number}", at, at)], at)
+        for name in ("stays", f"device {number}"):
+            sources.take(name, at, at)
+    assert len(sources.to_json()) < 600
+    assert sources.taken(at) == EPOCH + 4990, "that of the slowest that was heard within ten seconds"
+    assert sources.arrive_together([Heard("device 7", at + 1, at + 1)], at + 1) == EPOCH + 4991
+
+
+def test_sources_with_rows_left_or_ahead_of_all_others_are_not_forgotten() -> None:
+    sources = Sources(SourcesRule(idle_seconds=10.0))
+    sources.arrive("waits", EPOCH, EPOCH, EPOCH)
+    sources.arrive("ahead", EPOCH + 90_000, EPOCH)
+    sources.take("ahead", EPOCH + 90_000)
+    for number in range(2000):
+        at = EPOCH + number
+        sources.arrive(f"device {number}", at, at)
+        sources.take(f"device {number}", at)
+    assert {"waits", "ahead"} <= set(sources._arrived)
+    assert sources.taken(at) is None, "of the one that waits nothing was taken"

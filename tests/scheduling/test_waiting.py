@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from math import inf
 
 import pytest
@@ -81,3 +82,13 @@ def test_all_can_be_had_in_their_order() -> None:
     waiting.take("8")
     found = [(level, each.name) for level, each in waiting.in_order()]
     assert found == [(0, "2"), (1, "1"), (1, "5"), (1, "3"), (1, "9")]
+
+
+def test_who_must_start_first_is_told_less_the_reserve_of_each() -> None:
+    waiting = WaitingStages()
+    far = replace(view("a far target", start_by=10.0), latency_seconds=8.0)  # a second of reserve
+    near = replace(view("a near target", start_by=9.5), latency_seconds=0.4)  # a tenth of a second
+    for each in (near, far):
+        waiting.put(each, Place(0, 1.0))
+    assert waiting.soonest is far
+    assert list(waiting.starting_before(9.2)) == [far]

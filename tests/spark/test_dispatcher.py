@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import logging
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -14,7 +15,7 @@ from penstock.scheduling.decisions import Grant
 from penstock.scheduling.laxity import Start
 from penstock.scheduling.scheduler import Scheduler
 from penstock.scheduling.stage_view import StageView
-from penstock.spark.dispatcher import Dispatcher
+from penstock.spark.dispatcher import CHORES, Dispatcher
 
 Opened = Callable[[int], Dispatcher]
 
@@ -249,3 +250,27 @@ def test_another_policy_and_consumption_hold_from_the_next_turn_on(opened: Opene
     assert [(grant.stage, grant.rows) for grant in grants] == [("a", 5), ("c", 9), ("b", 1)]
     dispatcher.reschedule(None, None)
     assert dispatcher.slots == 1
+
+
+def test_what_takes_long_beside_turns_keeps_no_turn_from_its_slot(opened: Opened) -> None:
+    dispatcher, done = opened(1), threading.Event()
+    for _ in range(2 * CHORES):
+        dispatcher.submit(lambda: done.wait(30) and None)
+    stage = FakeStage("s", dispatcher, rows=5)
+    dispatcher.add(stage)
+    try:
+        eventually(lambda: stage.rows == 0 and not dispatcher.busy(stage), 5)
+    finally:
+        done.set()
+
+
+def test_an_action_that_exits_does_not_end_the_dispatcher(
+    opened: Opened, caplog: pytest.LogCaptureFixture
+) -> None:
+    dispatcher, after = opened(1), threading.Event()
+    with caplog.at_level(logging.ERROR, "penstock"):
+        for _ in range(2 * CHORES):
+            dispatcher.submit(sys.exit)
+        dispatcher.submit(after.set)
+        assert after.wait(5)
+        eventually(lambda: caplog.text.count("an action of the dispatcher failed") == 2 * CHORES, 5)

@@ -46,8 +46,9 @@ def closing(number: int) -> Row:
     return reading(100_000 + number, 1000.0)
 
 
+@pytest.mark.parametrize("together", [False, True])
 def test_sources_of_unequal_speed_lose_no_row_that_is_in_time(
-    engine: EngineFactory, spool: SpoolFactory
+    engine: EngineFactory, spool: SpoolFactory, together: bool
 ) -> None:
     source, kept, runs, chance = spool(), Kept(), engine(), random.Random(5)
     runs.submit(windowed(source, kept, count=SOURCES))
@@ -58,10 +59,13 @@ def test_sources_of_unequal_speed_lose_no_row_that_is_in_time(
     rows = [row for each in waiting.values() for row in each]
     speeds = {name: chance.choice((1, 2, 5, 10)) for name in waiting}
     while any(waiting.values()):
-        for name, left in waiting.items():
-            taken, waiting[name] = left[: speeds[name]], left[speeds[name] :]
-            if taken:
-                source.append(table(taken), producer=name)
+        taken = {name: left[: speeds[name]] for name, left in waiting.items()}
+        waiting = {name: left[speeds[name] :] for name, left in waiting.items()}
+        if together:
+            source.append_together({name: table(each) for name, each in taken.items()})
+        else:
+            for name, each in taken.items():
+                source.append(table(each), producer=name)
     runs.drain()
     for number, name in enumerate(waiting):
         source.append(table([closing(number)]), producer=name)
@@ -96,6 +100,27 @@ def test_a_source_that_falls_silent_is_waited_for_only_so_long(
     source.append(table([reading(2, 2.0), reading(3, 60.0)]), producer="goes on")
     eventually(lambda: len(kept.rows) == 1, 20)
     assert window_rows(kept.rows) == WINDOW.expected([reading(1, 1.0), reading(2, 2.0), reading(3, 60.0)])
+
+
+def test_windows_of_a_source_that_stays_silent_leave_after_a_restart_though_no_row_comes(
+    engine: EngineFactory, spool: SpoolFactory, tmp_path: Path
+) -> None:
+    source, kept = spool(), Kept()
+    with engine(state=tmp_path / "state") as runs:
+        runs.submit(windowed(source, kept))
+        for number in range(3):
+            source.append(table([reading(number, 1.0 + number / 10)]), producer="silent")
+            source.append(table([reading(10 + number, 2.0)]), producer="goes on")
+            runs.drain()
+        source.append(table([reading(3, 60.0)]), producer="goes on")
+        runs.drain()
+    assert kept.rows == []
+    runs = engine(state=tmp_path / "state")
+    runs.submit(windowed(source, kept, idle_seconds=1.0))
+    eventually(lambda: len(kept.rows) == 1, 20)
+    early = [reading(number, 1.0 + number / 10) for number in range(3)]
+    taken = [*early, *(reading(10 + number, 2.0) for number in range(3)), reading(3, 60.0)]
+    assert window_rows(kept.rows) == WINDOW.expected(taken)
 
 
 def test_how_far_sources_have_come_is_known_after_a_restart(

@@ -94,6 +94,79 @@ def test_a_stage_with_two_queues_waits_for_the_one_that_has_not_spoken(
     assert at(line) == 2.0
 
 
+def test_sources_that_come_together_are_known_apart(spool: Callable[[str], Spool], tmp_path: Path) -> None:
+    queue = spool("q")
+    reader = queue.subscribe("w")
+    line = line_of({"q": reader}, WINDOW, SourcesRule(3))
+    queue.append_together({"fast": rows(1.0, 60.0), "slow": rows(2.0, 4.0)})
+    take(line, "q", reader, tmp_path)
+    assert at(line) is None, "one of three has not spoken"
+    queue.append_together({"slow": rows(7.0), "last": rows(5.0)})
+    line.look(NOW)
+    assert at(line) is None, "what waits was not taken"
+    take(line, "q", reader, tmp_path)
+    assert at(line) == 5.0
+    queue.append(rows(90.0), producer="last")
+    take(line, "q", reader, tmp_path)
+    assert at(line) == 7.0
+    assert line.completed_at(EPOCH + 7.0) is not None
+    assert line.completed_at(EPOCH + 8.0) is None
+
+
+def test_a_stage_without_state_tells_how_far_sources_have_come_that_came_together(
+    spool: Callable[[str], Spool], tmp_path: Path
+) -> None:
+    queue = spool("q")
+    reader = queue.subscribe("d")
+    line = line_of({"q": reader})
+    queue.append_together({"fast": rows(1.0, 60.0), "slow": rows(2.0, 4.0)})
+    first = take(line, "q", reader, tmp_path, 3)
+    assert first["progress"] == {"ts": None}, "a part of it says nothing of the rest"
+    assert take(line, "q", reader, tmp_path)["progress"] == {"ts": EPOCH + 4.0}
+
+
+def test_rows_of_several_sources_stand_where_the_slowest_of_them_is(
+    spool: Callable[[str], Spool], tmp_path: Path
+) -> None:
+    queue = spool("q")
+    reader = queue.subscribe("w")
+    line = line_of({"q": reader}, WINDOW)
+    alone = queue.append(rows(50.0, 55.0), producer="other")
+    joint = queue.append_together({"fast": rows(60.0), "slow": rows(4.0)})
+    line.look(NOW)
+    assert sorted((alone, joint), key=line.key_of("q")) == [joint, alone]
+
+
+def test_the_order_in_which_rows_are_taken_does_not_change_under_the_hand(
+    spool: Callable[[str], Spool], tmp_path: Path
+) -> None:
+    queue = spool("q")
+    reader = queue.subscribe("w")
+    line = line_of({"q": reader}, WINDOW)
+    known = queue.append(rows(50.0))
+    line.look(NOW)
+    key = line.key_of("q")
+    earlier = queue.append(rows(4.0))
+    line.look(NOW)
+    assert sorted((earlier, known), key=key) == [known, earlier]
+    assert sorted((earlier, known), key=line.key_of("q")) == [earlier, known]
+
+
+def test_rows_that_were_given_back_and_taken_again_hold_nothing_back(
+    spool: Callable[[str], Spool], tmp_path: Path
+) -> None:
+    queue = spool("q")
+    reader = queue.subscribe("d")
+    line = line_of({"q": reader})
+    queue.append(rows(1.0, 2.0, 3.0))
+    for _ in range(3):
+        part = {"q": reader.take(2, tmp_path / "slices")}
+        line.took(part, NOW)
+        reader.give_back(part["q"])
+        line.gave_back(part, NOW)
+    assert take(line, "q", reader, tmp_path)["progress"] == {"ts": EPOCH + 3.0}
+
+
 def test_silence_does_not_count_while_the_stage_could_not_run(
     spool: Callable[[str], Spool], tmp_path: Path
 ) -> None:

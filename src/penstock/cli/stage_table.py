@@ -11,7 +11,7 @@ from rich.table import Table
 
 if TYPE_CHECKING:
     from penstock.measure.congestion import Congestion
-    from penstock.scheduling.scheduler import CutCount
+    from penstock.scheduling.running_turns import CutCount
     from penstock.spark.engine import Engine
     from penstock.spark.reports import SinkReport, StageReport
     from penstock.spark.running import RunningPipeline
@@ -73,7 +73,7 @@ def run_tables(engine: Engine, running: Sequence[RunningPipeline]) -> Group:
 def cuts_line(cuts: CutCount) -> str:
     """How often turns were cut for a stage in a hurry, and how often that was in vain; "" if never.
 
-    >>> from penstock.scheduling.scheduler import CutCount
+    >>> from penstock.scheduling.running_turns import CutCount
     >>> cuts_line(CutCount(made=40, overran=3))
     '40 turns were cut for others; 3 of them (7.5%) took longer than predicted'
     """

@@ -80,7 +80,8 @@ class FromSpool:
     """Rows that the user's program appends to a spool it opened: `spool.append(table)`.
 
     `schema` is DDL; it must be that of the tables appended. A producer, `append(table, producer=)`, is a
-    source of its own: windows wait for all that have been seen, unless they are silent for `idle_seconds`.
+    source of its own, and so is each name in `append_together(tables)`: windows wait for all that have been
+    seen, unless they are silent for `idle_seconds`.
     `sources` is how many there are, so that none is missed at the start.
     """
 

@@ -110,7 +110,8 @@ def _merge_pairs(bins: list[Bin], lefts: set[int]) -> list[Bin]:
 
 EventRanges = Mapping[str, tuple[float, float]]
 Context = Mapping[str, Any]
-"""What a stage sends along with its rows, as JSON can hold it; the queue does not look into it."""
+"""What a stage sends along with its rows, as JSON can hold it; of it the queue knows `SOURCES` only."""
+SOURCES = "sources"
 
 
 @dataclass(frozen=True)
@@ -132,36 +133,16 @@ class Segment:
     def bytes(self) -> int:
         return sum(self.sizes)
 
-    def to_json(self) -> dict[str, Any]:
+    @property
+    def together(self) -> Mapping[str, EventRanges] | None:
+        """The event times of each source, where several came together; None where the producer is the one."""
+        told = self.context.get(SOURCES)
+        if told is None:
+            return None
         return {
-            "sequence": self.sequence,
-            "producer": self.producer,
-            "batch": self.batch,
-            "files": list(self.files),
-            "sizes": list(self.sizes),
-            "rows": self.rows,
-            "arrivals": self.arrivals.to_json(),
-            "published": self.published,
-            "event_ranges": {column: list(ends) for column, ends in self.event_ranges.items()},
-            "context": dict(self.context),
+            source: {column: (low, high) for column, (low, high) in ranges.items()}
+            for source, ranges in told.items()
         }
-
-    @classmethod
-    def from_json(cls, fields: Mapping[str, Any]) -> Segment:
-        return cls(
-            sequence=int(fields["sequence"]),
-            producer=str(fields["producer"]),
-            batch=int(fields["batch"]),
-            files=tuple(str(file) for file in fields["files"]),
-            sizes=tuple(int(size) for size in fields["sizes"]),
-            rows=int(fields["rows"]),
-            arrivals=Arrivals.from_json(fields["arrivals"]),
-            published=float(fields["published"]),
-            event_ranges={
-                name: (float(low), float(high)) for name, (low, high) in fields["event_ranges"].items()
-            },
-            context=fields.get("context", {}),
-        )
 
 
 @dataclass(frozen=True)

@@ -109,12 +109,21 @@ class Shelf:
         A held stage keeps its last rows until its next turn, which never came if its producer waited
         for their room.
         """
+        if self.absent:
+            # Who is not back yet has not committed anything: what it needs is kept.
+            return
         for sequence in sequences:
             if sequence not in self.segments or sequence in self.spared:
                 continue
             if not any(reader.wants(sequence) for reader in self.readers.values()):
                 self.spared.add(sequence)
                 self.room.free(self.segments[sequence].bytes)
+
+    def need_again(self, reader: Reader) -> None:
+        """Counts in again what a new reader wants of that which all others had committed; with the lock."""
+        for sequence in [each for each in self.spared if reader.wants(each)]:
+            self.spared.discard(sequence)
+            self.room.occupy(self.segments[sequence].bytes)
 
     def drop_data(self, removed: Iterable[Segment]) -> None:
         """Removes data files whose manifests are gone, and gives their room back."""

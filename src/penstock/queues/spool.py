@@ -6,7 +6,7 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -21,10 +21,11 @@ from penstock.queues.listeners import Listener
 from penstock.queues.manifest import Pending, load
 from penstock.queues.outbox import NO_CONTEXT, Outbox
 from penstock.queues.owner import OwnerLock
+from penstock.queues.parquet import event_ranges
 from penstock.queues.position import EARLIEST, Position
 from penstock.queues.recovery import scan, tidy
 from penstock.queues.room import Room, WhenFull
-from penstock.queues.segment import Arrivals, Context, Segment
+from penstock.queues.segment import SOURCES, Arrivals, Context, Segment
 from penstock.queues.shelf import Shelf
 from penstock.queues.slices import Cutter
 
@@ -149,6 +150,22 @@ class Spool:
         self._shelf.listeners.tell()
         return segment
 
+    def append_together(
+        self,
+        tables: Mapping[str, pa.Table],
+        *,
+        arrivals: Arrivals | None = None,
+        timeout: float | None = None,
+    ) -> Segment:
+        """Publishes rows of several sources, by their names, as one segment: one file for all of them.
+
+        How far each source has come is kept apart, as if each had appended its rows as a producer.
+        """
+        full = {source: table for source, table in tables.items() if table.num_rows}
+        ranges = {source: dict(event_ranges(table)) for source, table in full.items()}
+        rows = _as_one(full) if full else pa.table({})
+        return self.append(rows, arrivals=arrivals, timeout=timeout, context={SOURCES: ranges})
+
     def write_pending(
         self,
         table: pa.Table,
@@ -212,6 +229,9 @@ class Spool:
             self._shelf.absent.discard(consumer)
             reader = Consumer(consumer, self._shelf, self._cutter, position)
             self._shelf.readers[consumer] = reader
+            self._shelf.need_again(reader)
+            # Nothing was counted out while it was away.
+            self._shelf.make_room(self._shelf.segments)
             self._shelf.unswept = True
             return reader
 
@@ -235,6 +255,7 @@ class Spool:
             self._shelf.absent.discard(consumer)
             reader = self._shelf.readers.pop(consumer, None)
             if reader is None:
+                self._shelf.make_room(self._shelf.segments)
                 return
             reader.leave()
             removed = self._shelf.collect(list(self._shelf.segments))
@@ -262,3 +283,15 @@ class Spool:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def _as_one(tables: Mapping[str, pa.Table]) -> pa.Table:
+    first, *others = tables
+    for name in others:
+        if not tables[name].schema.equals(tables[first].schema):
+            raise SpoolError(
+                f"rows that come together must have the same columns, got {tables[name].schema.names} of "
+                f"{name!r} and {tables[first].schema.names} of {first!r}, or other types: cast them to one "
+                "schema"
+            )
+    return pa.concat_tables(tables.values())

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from penstock.scheduling.progress import Heard
+
 PATIENT_SECONDS = 3600.0
 """The target of a stage that has none below it: an hour."""
 
@@ -75,20 +77,22 @@ class ReplyContext:
 class Message:
     """Rows that come to a stage together.
 
-    `progress` is their logical time p_M, how far event time has come with them, None where they have none;
-    `time` is t_M, when they arrived at their source. `least_progress` is that of their earliest
-    row. `before` is what the policy has kept in the `fields` of the message that came before them.
+    `time` is t_M, when they arrived at their source; `heard` is what they tell of the event time of each of
+    their sources. `before` is what the policy has kept in the `fields` of the message that came before them.
     """
 
     id: str
     rows: int
     time: float
-    progress: float | None = None
-    source: str = ""
-    least_progress: float | None = None
+    heard: tuple[Heard, ...] = ()
     before: Mapping[str, float] = field(default_factory=dict)
     seen: float | None = None
     """When it was seen at the stage, where that is long after `time`."""
+
+    @property
+    def progress(self) -> float | None:
+        """Their logical time p_M: how far event time has come with all of them; None where they have none."""
+        return min((each.progress for each in self.heard), default=None)
 
 
 @dataclass(frozen=True, slots=True)

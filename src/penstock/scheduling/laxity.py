@@ -99,9 +99,14 @@ def put_off_seconds(stage: StageView) -> float:
     return max(PUT_OFF_SECONDS, min((stage.latency_seconds or 0.0) / 100, MOST_PUT_OFF_SECONDS))
 
 
-def start_of(stage: StageView) -> Start:
+def start_by(stage: StageView) -> float:
     """By when a stage that waits must start, less its reserve."""
-    by = stage.start_deadline - reserve_seconds(stage.latency_seconds)
+    return stage.start_deadline - reserve_seconds(stage.latency_seconds)
+
+
+def start_of(stage: StageView) -> Start:
+    """The same, with how long its turn would be."""
+    by = start_by(stage)
     seconds = turn_seconds(stage, stage.rows_waiting)
     context = stage.context
     if context is None or not context.deferred:

@@ -78,11 +78,8 @@ class Line:
         """A message has come; `upstream` is the context it was sent with, None at a source."""
         if self._fields:
             message = replace(message, before=self._fields)
-        if message.progress is not None:
-            self.sources.arrive(
-                message.source, message.progress, message.time, message.least_progress, message.seen
-            )
-            reached = self.sources.arrived(message.time)
+        if message.heard:
+            reached = self.sources.arrive_together(message.heard, message.time, message.seen)
             if reached is not None:
                 self._times.update(reached, message.time)
         context = self._converted(message, upstream, self._target)
@@ -102,15 +99,18 @@ class Line:
             del self._entries[key]
             place = bisect_left(self._order, entry.place, key=lambda item: item[0])
             del self._order[place]
-            message = entry.message
-            if message.progress is not None:
-                self.sources.take(message.source, message.progress, message.least_progress)
+            for heard in entry.message.heard:
+                self.sources.take(heard.source, heard.progress, heard.least)
         return entry.context
 
     def place_of(self, key: Hashable) -> tuple[float, int]:
         """Where a message stands; one that is not known yet stands last."""
         entry = self._entries.get(key)
         return entry.place if entry is not None else (float("inf"), self._count + 1)
+
+    def places(self) -> dict[Hashable, tuple[float, int]]:
+        """Where each message stands."""
+        return {key: entry.place for key, entry in self._entries.items()}
 
     @property
     def rows(self) -> int:

@@ -11,6 +11,7 @@ from math import inf
 IDLE_SECONDS = 10.0
 KEPT = 64
 MOST_STEPS = 8192
+MANY_SOURCES = 256
 
 
 class ProgressMap:
@@ -66,6 +67,15 @@ class SourcesRule:
 ANY_SOURCES = SourcesRule()
 
 
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """What is heard of a source: rows from `least` up to `progress`."""
+
+    source: str
+    progress: float
+    least: float | None = None
+
+
 class Sources:
     """How far the sources of a queue have come; a source that is silent for long is not waited for.
 
@@ -82,6 +92,8 @@ class Sources:
         self._waiting: dict[str, list[float]] = {}  # the least progress of each message that waits
         self._last: dict[str, float] = {}
         self._first_at = inf
+        self._look_for_gone = MANY_SOURCES
+        """With so many, those that have gone are looked for."""
         self._steps: list[tuple[float, float]] = []
         self._forgotten = -inf
 
@@ -93,12 +105,17 @@ class Sources:
         `seen` is now, where they came long ago: silence counts from then. Of a source whose progress is not
         known (-inf) there is no frontier, as long as it counts.
         """
-        if least is not None:
-            insort(self._waiting.setdefault(source, []), least)
-        heard = at if seen is None else max(at, seen)
-        self._first_at = min(self._first_at, heard)
-        self._last[source] = max(heard, self._last.get(source, -inf))
-        self._arrived[source] = max(progress, self._arrived.get(source, -inf))
+        self.arrive_together((Heard(source, progress, least),), at, seen)
+
+    def arrive_together(self, heard: Sequence[Heard], at: float, seen: float | None = None) -> float | None:
+        """The same for rows of several sources that came at once; how far all sources have come then."""
+        heard_at = at if seen is None else max(at, seen)
+        self._first_at = min(self._first_at, heard_at)
+        for each in heard:
+            if each.least is not None:
+                insort(self._waiting.setdefault(each.source, []), each.least)
+            self._last[each.source] = max(heard_at, self._last.get(each.source, -inf))
+            self._arrived[each.source] = max(each.progress, self._arrived.get(each.source, -inf))
         frontier = self.arrived(at)
         # A source that is new, or back again, may be behind.
         while frontier is not None and self._steps and self._steps[-1][0] > frontier:
@@ -107,6 +124,20 @@ class Sources:
             self._steps.append((frontier, at))
             if len(self._steps) > MOST_STEPS:
                 self._forget(MOST_STEPS // 2)
+        if len(self._arrived) >= self._look_for_gone:
+            self._drop_gone(frontier, heard_at)
+        return frontier
+
+    def _drop_gone(self, frontier: float | None, now: float) -> None:
+        """Sources that are silent, have nothing left and are behind the others are as if never heard of."""
+        reached = -inf if frontier is None else frontier
+        for name in tuple(self._arrived):
+            if not self._counts(name, now) and self._arrived[name] <= reached:
+                del self._arrived[name]
+                self._taken.pop(name, None)
+                self._last.pop(name, None)
+                self._waiting.pop(name, None)
+        self._look_for_gone = max(2 * len(self._arrived), MANY_SOURCES)
 
     def take(self, source: str, progress: float, least: float | None = None) -> None:
         """The stage has taken rows of a source from `least` up to `progress`."""

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import islice
 from math import inf
-from types import MappingProxyType
 
 from penstock.errors import PenstockError
 from penstock.scheduling.consumption import All, Consumption, Planned
@@ -24,12 +23,14 @@ from penstock.scheduling.laxity import (
     grain_alone,
     put_off_seconds,
     sensible_rows,
+    start_by,
     start_of,
     turn_seconds,
 )
 from penstock.scheduling.policies import BatchIt, ContextPolicy, Policy
 from penstock.scheduling.probes import Probes
 from penstock.scheduling.put_off import IN_IDLE_SLOTS, UNTIL_COMPLETE, UNTIL_IT_PAYS, put_off
+from penstock.scheduling.running_turns import CutCount, RunningTurns
 from penstock.scheduling.slot_use import SlotUse
 from penstock.scheduling.stage_view import StageView
 from penstock.scheduling.waiting import Place, WaitingStages
@@ -37,29 +38,6 @@ from penstock.scheduling.waiting import Place, WaitingStages
 _ALL = All()
 NEXT_IN_LINE = 3
 """Of those behind a stage that is held back, how many are looked at."""
-OVERDUE = 0.5
-"""Of the time that a turn has taken, what it is expected to take still when it should have ended."""
-
-
-@dataclass(slots=True)
-class CutCount:
-    """Turns that were cut for another stage, and those of them that took longer than was predicted."""
-
-    made: int = 0
-    overran: int = 0
-
-
-@dataclass(slots=True)
-class _Turn:
-    """A turn that runs, and when it is expected to end."""
-
-    view: StageView
-    at: float
-    ends_at: float = -inf
-
-    def free_at(self, now: float) -> float:
-        """When its slots are free. One that should have ended goes on for half as long as it has run."""
-        return self.ends_at if self.ends_at > now else now + OVERDUE * (now - self.at)
 
 
 class SchedulingError(PenstockError):
@@ -100,18 +78,13 @@ class Scheduler:
         self._grain = grain_seconds
         self._slots = _checked_slots(slots)
         self._known: set[str] = set()
-        self._turns: dict[str, _Turn] = {}
+        self._turns = RunningTurns()
         self._expected_starts: dict[str, Start] = {}
-        self._kept_free: dict[str, float] = {}  # turns that were cut, and when they must end
         self._probes = Probes()
         self._use = SlotUse()
-        self.cuts = CutCount()
         self.draining = False
         """No more rows come: a block that is not complete runs once nothing else does."""
-        self._used = 0
         self._now = -inf
-        self._running: dict[str, int] = {}
-        self._turn_ends: dict[str, float] = {}
         self._during_turn: dict[str, StageView] = {}  # waits, but is still in a turn
         self._waiting = WaitingStages()
 
@@ -130,12 +103,17 @@ class Scheduler:
     @property
     def free_slots(self) -> int:
         """Slots no turn occupies; 0 also where a smaller pool is still overfull."""
-        return max(self._slots - self._used, 0)
+        return max(self._slots - self._turns.used, 0)
+
+    @property
+    def cuts(self) -> CutCount:
+        """Turns that were cut for another stage, and how many of them overran."""
+        return self._turns.cuts
 
     @property
     def running(self) -> Mapping[str, int]:
         """The stages in a turn, with the slots they occupy: a live, read-only view."""
-        return MappingProxyType(self._running)
+        return self._turns.slots
 
     @property
     def stages_waiting(self) -> int:
@@ -151,7 +129,7 @@ class Scheduler:
     @property
     def in_line(self) -> frozenset[str]:
         """The stages that wait for a turn, or were granted one that has not ended."""
-        return frozenset(self._waiting.names | self._running.keys())
+        return frozenset(self._waiting.names | self._turns.slots.keys())
 
     def wait(self, view: StageView) -> None:
         """The stage waits for a turn, with these figures; they replace what was known of it.
@@ -167,7 +145,7 @@ class Scheduler:
                 "withdraw it, an empty turn is never granted",
             )
         self._known.add(view.name)
-        if view.name in self._running:
+        if view.name in self._turns:
             self._during_turn[view.name] = view
         else:
             self._enqueue(view)
@@ -189,19 +167,34 @@ class Scheduler:
         view = must or self._waiting.first
         if view is None:
             return Hold("no stage waits", now)
-        if must is None and now < (later := self._put_off_until(view, now)):
+        held = self._held_back(view, now, must=must is not None)
+        return held or self._made_way(view, now, starved)
+
+    def _held_back(self, view: StageView, now: float, *, must: bool) -> Hold | None:
+        """Why a stage gets no turn now, of whatever size; None if it may. If it `must`, only slots count."""
+        if not must and now < (later := self._put_off_until(view, now)):
             reason = "what it waits for is not complete, and a turn for so few rows now would be for nothing"
             return Hold(reason, now, view.name, until=min(later, self._waiting.until))
         if self._slots == 0:
             return Hold("the pool has no slots: no executor is registered", now, view.name)
-        free = self.free_slots
-        needed = min(view.slots, self._slots)
+        free, needed = self.free_slots, self._needed(view)
         if needed > free:
             are = "is" if free == 1 else "are"
             return Hold(f"needs {count(needed, 'slot')}, {free} of {self._slots} {are} free", now, view.name)
-        if must is None and self._keeps_last_slot(view, needed):
+        if not must and self._keeps_last_slot(view, needed):
             reason = "its batch is not full: the last free slot is kept for one that is, or that must start"
             return Hold(reason, now, view.name, until=self._next_due(now))
+        return None
+
+    def _needed(self, view: StageView) -> int:
+        return min(view.slots, self._slots)
+
+    def _made_way(self, view: StageView, now: float, starved: StageView | None) -> Decision:
+        """A turn of the size that makes way for who must start soon; if there is none, for now, a hold.
+
+        A stage that is held so for long gets a small turn all the same, one that starves a sensible one.
+        """
+        needed = self._needed(view)
         cut = self._sized(view, now, needed)
         if cut.rows or not view.rows_waiting:
             self._probes.forget(view.name)
@@ -218,7 +211,7 @@ class Scheduler:
     def _instead(self, now: float) -> Grant | None:
         """A turn of one of the next in line, which fits where that of the first does not."""
         for level, view in islice(self._waiting.in_order(), 1, 1 + NEXT_IN_LINE):
-            needed = min(view.slots, self._slots)
+            needed = self._needed(view)
             if level > IN_IDLE_SLOTS or needed > self.free_slots:
                 return None
             cut = self._sized(view, now, needed)
@@ -238,7 +231,7 @@ class Scheduler:
         how, _, until = self._waiting.place_of(view.name)
         if how == UNTIL_IT_PAYS:
             return until
-        if how != UNTIL_COMPLETE or (self.draining and not self._running):
+        if how != UNTIL_COMPLETE or (self.draining and not self._turns):
             return now
         oldest = self._waiting.oldest or view
         return min(view.ready_since, oldest.ready_since) + self._patience
@@ -248,22 +241,15 @@ class Scheduler:
     ) -> Grant:
         now, free = self._now, self.free_slots
         self._waiting.take(view.name)
-        self._running[view.name] = needed
-        self._used += needed
-        self._use.changed(self._used / self._slots, now)
-        self._turns[view.name] = _Turn(view, now)
-        self.took(view.name, cut.rows)
-        if cut.end_by < inf:
-            self._kept_free[view.name] = cut.end_by
-            self.cuts.made += 1
+        self._turns.begin(view, cut, needed, now)
+        self._use.changed(self._turns.used / self._slots, now)
         waited = max(now - view.ready_since, 0.0)
         why = Choice(self._policy, view, waited, free, self._slots, cut.urgent, starved, tried)
         return Grant(view.name, cut.rows, needed, now, waited, why)
 
     def took(self, name: str, rows: int) -> None:
         """The stage's turn has other rows than were granted: when it ends is expected anew."""
-        turn = self._turns[name]
-        turn.ends_at = turn.at + SAFETY * turn_seconds(turn.view, rows)
+        self._turns.took(name, rows)
 
     def _wanted(self, view: StageView) -> int:
         rows = self._consumption.rows(view)
@@ -291,9 +277,7 @@ class Scheduler:
         starts += [start_of(other) for other in self._waiting.starting_before(latest) if other is not view]
         starts += [start_of(other) for other in self._during_turn.values()]
         seen = [each for start in starts if (each := start.seen(now)) is not None and each.by < latest]
-        ends = [now] * (self.free_slots - needed)
-        for name, turn in self._turns.items():
-            ends += [turn.free_at(now)] * self._running[name]
+        ends = [now] * (self.free_slots - needed) + self._turns.free_at(now)
         return cut_for_urgent(view, rows, now, seen, ends)
 
     def expect(self, name: str, start: Start | None) -> None:
@@ -308,24 +292,20 @@ class Scheduler:
         """The stage is gone."""
         self.withdraw(name)
         self._known.discard(name)
-        self._turn_ends.pop(name, None)
+        self._turns.forget(name)
         self._expected_starts.pop(name, None)
         self._probes.forget(name)
 
     def finished(self, name: str, now: float) -> None:
         """The stage's turn has ended, well or badly: its slots are free, and it may wait again."""
-        if name not in self._running:
+        if name not in self._turns:
             raise SchedulingError(
                 name,
                 f"stage {name!r} must be in a turn to finish one, but it is in none: it holds no slots",
             )
         self._now = max(self._now, now)
-        self._used -= self._running.pop(name)
-        self._use.changed(self._used / max(self._slots, 1), self._now)
-        self._turns.pop(name, None)
-        if now > self._kept_free.pop(name, inf):
-            self.cuts.overran += 1
-        self._turn_ends[name] = now
+        self._turns.end(name, now)
+        self._use.changed(self._turns.used / max(self._slots, 1), self._now)
         view = self._during_turn.pop(name, None)
         if view is not None:
             self._enqueue(view)
@@ -350,7 +330,7 @@ class Scheduler:
         self._consumption = _suited(consumption or self._consumption, self._policy)
 
     def _enqueue(self, view: StageView) -> None:
-        turn_end = self._turn_ends.get(view.name, -inf)
+        turn_end = self._turns.ended_at(view.name)
         if turn_end > view.ready_since:
             view = replace(view, ready_since=turn_end)
         self._waiting.put(view, self._place(self._policy, view))
@@ -384,7 +364,7 @@ class Scheduler:
     def _due(self, now: float) -> StageView | None:
         """Under a plan, the stage that must start soonest, if that is now: its batch need not be full."""
         view = self._soonest if isinstance(self._policy, BatchIt) else None
-        return view if view is not None and start_of(view).by <= now else None
+        return view if view is not None and start_by(view) <= now else None
 
     @property
     def _soonest(self) -> StageView | None:
@@ -393,18 +373,18 @@ class Scheduler:
         if view is None or not view.blocked:
             return view
         ready = (each for each in self._waiting.starting_before(inf) if not each.blocked)
-        return min(ready, key=lambda each: each.start_deadline, default=None)
+        return min(ready, key=start_by, default=None)
 
     def _keeps_last_slot(self, view: StageView, needed: int) -> bool:
         """Under a plan: a turn for part of a batch, which nothing interrupts, leaves a slot to others."""
         if view.full or not isinstance(self._policy, BatchIt):
             return False
-        return self._used > 0 and needed >= self.free_slots
+        return bool(self._turns) and needed >= self.free_slots
 
     def _next_due(self, now: float) -> float:
         """When the first of the waiting stages must start."""
         view = self._soonest
-        return inf if view is None else max(start_of(view).by, now + 0.001)
+        return inf if view is None else max(start_by(view), now + 0.001)
 
 
 def _suited(consumption: Consumption, policy: Policy) -> Consumption:

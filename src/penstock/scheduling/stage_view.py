@@ -25,10 +25,9 @@ class StageView:
     waiting row arrived at its source, `slots` how many it needs (k). `latency_seconds` is the least
     target below it, None where there is none. `flush` says that a turn without rows is wanted too.
 
-    `depth` is the number of stages its rows still have before them. The last three are learned while
-    it runs: seconds of turn for a row taken, rows out per row in, and the slope of its progress chart
-    (`measure.chain`); `seconds_per_row` is 0 and
-    `steepness` None while they are not known.
+    `depth` is the number of stages its rows still have before them. Learned while it runs are
+    `seconds_per_row` (of turn, for a row taken; 0 while not known), `selectivity` (rows out per row in) and
+    `steepness`, the slope of its progress chart (`measure.chain`; None while not known).
 
     `context` is that of its next message, `rows_next` the rows that belong to the next turn, None for all.
     A turn of n rows on its slots takes `fixed_seconds` + `row_seconds` * n, and must start by

@@ -7,6 +7,7 @@ from heapq import heapify, heappop, heappush
 from math import inf
 from typing import Any, NamedTuple
 
+from penstock.scheduling.laxity import start_by
 from penstock.scheduling.stage_view import StageView
 
 
@@ -46,8 +47,8 @@ class WaitingStages:
         self._views[view.name] = (version, view, place)
         heappush(self._by_place, (place.level, place.priority, view.ready_since, view.name, version))
         heappush(self._by_age, (view.ready_since, view.name, version))
-        if view.start_deadline < inf:
-            heappush(self._by_start, (view.start_deadline, view.name, version))
+        if (by := start_by(view)) < inf:
+            heappush(self._by_start, (by, view.name, version))
         if place.until < inf:
             heappush(self._by_end, (place.until, view.name, version))
         self._compact()
@@ -79,7 +80,7 @@ class WaitingStages:
 
     @property
     def soonest(self) -> StageView | None:
-        """The one with the earliest start deadline."""
+        """The one that must start first."""
         return self._top(self._by_start)
 
     @property

@@ -11,7 +11,7 @@ from penstock.scheduling.contexts import PATIENT_SECONDS, Message, PriorityConte
 from penstock.scheduling.line import Line
 from penstock.scheduling.outlook import order
 from penstock.scheduling.policies import ContextPolicy
-from penstock.scheduling.progress import Sources, SourcesRule
+from penstock.scheduling.progress import Heard, Sources, SourcesRule
 from penstock.simulate.plant import StageSetup
 from penstock.simulate.rows import NO_ROWS, Rows, joined
 
@@ -150,16 +150,10 @@ class Messages:
         if progress is not None and not self._windowed:
             self.sources.arrive(parcel.source, progress, time, parcel.least, parcel.published)
             progress = None
-        known = progress if progress is not None and progress > -inf else None
-        message = Message(
-            str(self._count),
-            parcel.rows.count,
-            time,
-            known,
-            parcel.source,
-            least_progress=parcel.least,
-            seen=parcel.published,
+        heard = (
+            () if progress is None or progress == -inf else (Heard(parcel.source, progress, parcel.least),)
         )
+        message = Message(str(self._count), parcel.rows.count, time, heard, seen=parcel.published)
         self.line.arrive(self._count, message, parcel.context)
 
     def take(self, count: int, now: float) -> Taken:

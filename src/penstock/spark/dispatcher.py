@@ -19,11 +19,14 @@ from penstock.scheduling.decisions import Decision, DecisionLog, Grant
 from penstock.scheduling.laxity import Start
 from penstock.scheduling.policies import ContextPolicy, Llf, Policy
 from penstock.scheduling.redraw import redraw
-from penstock.scheduling.scheduler import CutCount, Scheduler
+from penstock.scheduling.running_turns import CutCount
+from penstock.scheduling.scheduler import Scheduler
 from penstock.scheduling.stage_view import StageView
 
 log = logging.getLogger("penstock")
 _DEADLINES = Llf()
+CHORES = 8
+"""Threads for all that is done beside turns."""
 
 
 class Schedulable(Protocol):
@@ -50,7 +53,11 @@ class Schedulable(Protocol):
 
 
 class Dispatcher:
-    """One lock, one scheduler, as many threads as slots. A stage that waits costs none of them."""
+    """One lock, one scheduler, and threads for turns, twice as many as slots. A stage that waits has none.
+
+    What is done beside turns, such as looking for what waits at a broker, has threads of its own: it may
+    take long, and must not keep a turn from one that was granted its slots.
+    """
 
     def __init__(
         self, scheduler: Scheduler, clock: Callable[[], float], decisions: DecisionLog | None = None
@@ -64,7 +71,8 @@ class Dispatcher:
         self._lock = threading.RLock()
         self._most_slots = scheduler.slots
         self._threads = _threads_for(scheduler.slots)
-        self._timers: list[tuple[float, int, Callable[[], None]]] = []
+        self._chores = ThreadPoolExecutor(CHORES, thread_name_prefix="penstock-chore")
+        self._timers: list[tuple[float, int, Callable[[], None], bool]] = []
         self._order = count()
         self._timer_set = threading.Condition(self._lock)
         self._look_again_at = inf
@@ -158,6 +166,7 @@ class Dispatcher:
         with self._scheduling():
             if stage.name in self._scheduler.running:
                 self._scheduler.took(stage.name, rows)
+            if self._stages.get(stage.name) is stage:
                 # Its next window is made way for from now on, and not only once the turn has ended.
                 self._scheduler.expect(stage.name, stage.expected_start(self.clock()))
 
@@ -198,15 +207,19 @@ class Dispatcher:
             return self._scheduler.in_line
 
     def at(self, time: float, action: Callable[[], None]) -> None:
-        """Calls `action` at `time`, in a thread of the pool's."""
+        """Calls `action` at `time`, in a thread beside those of turns."""
+        self._set_timer(time, action, here=False)
+
+    def _set_timer(self, time: float, action: Callable[[], None], *, here: bool) -> None:
+        """`here` for what takes no time but the lock: it then runs in the thread of the timers."""
         with self._timer_set:
-            heapq.heappush(self._timers, (time, next(self._order), action))
+            heapq.heappush(self._timers, (time, next(self._order), action, here))
             self._timer_set.notify_all()
 
     def submit(self, action: Callable[[], None]) -> None:
         with self._lock:
             if not self._closed:
-                self._threads.submit(self._guarded, action)
+                self._chores.submit(self._guarded, action)
 
     def close(self) -> None:
         with self._timer_set:
@@ -214,6 +227,7 @@ class Dispatcher:
             self._timer_set.notify_all()
         self._clockwork.join(5)
         self._threads.shutdown(wait=True)
+        self._chores.shutdown(wait=True)
 
     @contextmanager
     def _scheduling(self) -> Iterator[None]:
@@ -249,20 +263,22 @@ class Dispatcher:
             if not isinstance(decision, Grant):
                 if decision.until < self._look_again_at:
                     self._look_again_at = decision.until
-                    self.at(decision.until, self._look_again)
+                    self._set_timer(decision.until, partial(self._look_again, decision.until), here=True)
                 return
             stage = self._stages[decision.stage]
             self._threads.submit(self._guarded, partial(stage.turn, decision))
 
-    def _look_again(self) -> None:
+    def _look_again(self, set_for: float) -> None:
+        """Unless an earlier time was set meanwhile, at which it was looked and a new one set."""
         with self._scheduling():
-            self._look_again_at = inf
-            self._grant_all()
+            if set_for == self._look_again_at:
+                self._look_again_at = inf
+                self._grant_all()
 
     def _guarded(self, action: Callable[[], None]) -> None:
         try:
             action()
-        except Exception:
+        except BaseException:
             log.exception("an action of the dispatcher failed; it goes on")
 
     def _run_timers(self) -> None:
@@ -273,8 +289,11 @@ class Dispatcher:
                     self._timer_set.wait(until)
                 if self._closed:
                     return
-                _, _, action = heapq.heappop(self._timers)
-                self._threads.submit(self._guarded, action)
+                _, _, action, here = heapq.heappop(self._timers)
+                if here:
+                    self._guarded(action)
+                else:
+                    self._chores.submit(self._guarded, action)
 
     def _due(self) -> bool:
         return bool(self._timers) and self._timers[0][0] <= self.clock()

@@ -12,7 +12,7 @@ from penstock.measure.slot_figures import SlotFigures
 from penstock.plan.model_choice import Choice
 from penstock.scheduling.decisions import Decision
 from penstock.scheduling.policies import Policy
-from penstock.scheduling.scheduler import CutCount
+from penstock.scheduling.running_turns import CutCount
 from penstock.spark.cluster.pool import ClusterPool
 from penstock.spark.dispatcher import Dispatcher
 from penstock.spark.reports import (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from math import inf
 from typing import Any
@@ -24,7 +24,7 @@ from penstock.scheduling.laxity import Start
 from penstock.scheduling.line import Line, WindowSpan
 from penstock.scheduling.outlook import Costs, Waiting, figures, known_below, order
 from penstock.scheduling.policies import ContextPolicy
-from penstock.scheduling.progress import ANY_SOURCES, Sources, SourcesRule
+from penstock.scheduling.progress import ANY_SOURCES, Heard, Sources, SourcesRule
 
 CLOSED = "\0closed"
 """Stands for a column: the end of the last window that a stage further up has closed."""
@@ -113,25 +113,42 @@ class StageLine:
 
     def _arrive(self, queue: str, segment: Segment, rows: int, now: float) -> None:
         time = segment.arrivals.oldest if segment.arrivals.bins else segment.published
-        source, progress = f"{queue}|{segment.producer}", self._progress_of(segment)
-        own = self._event_time.column if self._event_time else ""
-        for column, reached in progress.items():
-            # Its own column is the line's to track, unless how far it has come is not known.
-            if column != own or reached == -inf:
-                self._tracked(column).arrive(source, reached, time, self._least(segment, column), now)
-        known = progress.get(own, -inf)
+        own, others = self._heard_of(queue, segment)
+        for column, heard in others.items():
+            self._tracked(column).arrive_together(heard, time, now)
         message = Message(
             f"{queue}/{segment.sequence}",
             rows,
             time,
-            known if known > -inf else None,
-            source,
-            least_progress=self._least(segment, own),
+            own,
             seen=now,
         )
         stored = segment.context.get("priority")
         upstream = None if stored is None else PriorityContext.from_json(stored)
         self._line.arrive((queue, segment.sequence), message, upstream)
+
+    def _heard_of(self, queue: str, segment: Segment) -> tuple[tuple[Heard, ...], dict[str, list[Heard]]]:
+        """What a segment tells of its sources: in the stage's own column, and in the others.
+
+        Its own column is the line's to track, unless how far it has come is not known.
+        """
+        found: dict[str, list[Heard]] = {}
+        for column, each in self._heard(queue, segment):
+            found.setdefault(column, []).append(each)
+        own = self._event_time.column if self._event_time else ""
+        if any(each.progress == -inf for each in found.get(own, ())):
+            return (), found
+        return tuple(found.pop(own, ())), found
+
+    def _heard(self, queue: str, segment: Segment) -> Iterator[tuple[str, Heard]]:
+        if segment.together is None:
+            source = f"{queue}|{segment.producer}"
+            for column, reached in self._progress_of(segment).items():
+                yield column, Heard(source, reached, self._least(segment, column))
+            return
+        for name, ranges in segment.together.items():
+            for column, (low, high) in ranges.items():
+                yield column, Heard(f"{queue}|{name}", high, low)
 
     def _progress_of(self, segment: Segment) -> dict[str, float]:
         """How far event time has come with a segment, by column.
@@ -179,11 +196,10 @@ class StageLine:
             return self._context(self._first, now)
 
     def _passed(self, queue: str, segment: Segment) -> None:
-        source = f"{queue}|{segment.producer}"
-        own = self._event_time.column if self._event_time else ""
-        for column, reached in self._progress_of(segment).items():
-            if column != own or reached == -inf:
-                self._tracked(column).take(source, reached, self._least(segment, column))
+        _, others = self._heard_of(queue, segment)
+        for column, heard in others.items():
+            for each in heard:
+                self._tracked(column).take(each.source, each.progress, each.least)
 
     def _context(self, first: PriorityContext | None, now: float) -> dict[str, Any]:
         made: dict[str, Any] = {} if first is None else {"priority": first.to_json()}
@@ -213,6 +229,9 @@ class StageLine:
         with self._lock:
             for queue, pieces in slices.items():
                 for piece in pieces:
+                    if piece.end < piece.segment.rows:
+                        # What was heard with it is still there, and comes with `_arrive` once more.
+                        self._passed(queue, piece.segment)
                     self._line.take((queue, piece.segment.sequence), piece.segment.rows)
                     self._arrive(queue, piece.segment, piece.segment.rows - piece.start, now)
 
@@ -248,8 +267,10 @@ class StageLine:
             return self._line.expected_start(profile.mean_seconds if profile else 0.0, now)
 
     def key_of(self, queue: str) -> Callable[[Segment], Any]:
-        """The order in which the segments of a queue are taken."""
-        return lambda segment: self._line.place_of((queue, segment.sequence))
+        """The order in which segments of a queue are taken, as it is now; what comes later stands last."""
+        with self._lock:
+            places, last = self._line.places(), (inf, 0)
+        return lambda segment: places.get((queue, segment.sequence), last)
 
     def figures(
         self,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from penstock.bench.result import BenchResult
@@ -24,7 +26,8 @@ from penstock.simulate.tenants import TenantsSettings, simulated_tenants
 from penstock.workloads.share_run import ShareRun
 from penstock.workloads.tenants.groups import bulk_jobs, urgent_jobs
 
-JOBS = (*urgent_jobs(2), *bulk_jobs(60_000.0, 2))
+URGENT = (replace(each, sources=16, rows_per_second=4000) for each in urgent_jobs(2))
+JOBS = (*URGENT, *bulk_jobs(60_000.0, 2))
 
 
 def measured_as(fixed_seconds: float) -> Run:

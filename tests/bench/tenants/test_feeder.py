@@ -13,7 +13,7 @@ from penstock.bench.tenants.feeder import Feeder, Part, groups_of
 from penstock.spark.feeders import wait_for
 from penstock.workloads.tenants import AdEvents, in_ticks, messages_of, urgent_jobs
 
-JOBS = tuple(replace(job, rows_per_second=160.0) for job in urgent_jobs(2))
+JOBS = tuple(replace(job, sources=16, rows_per_second=160.0) for job in urgent_jobs(2))
 SCHEDULES = {job.name: in_ticks(messages_of(job, 2.0)) for job in JOBS}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pyarrow as pa
@@ -10,7 +11,7 @@ import pytest
 from penstock.bench.tenants.meter import Interval, ResultMeter, by_second, spread, turns_to_result
 from penstock.workloads.tenants import expected, in_ticks, messages_of, urgent_jobs
 
-JOB = urgent_jobs(1)[0]
+JOB = replace(urgent_jobs(1)[0], sources=16, rows_per_second=4000)
 BASE = 1_700_000_000.0
 MESSAGES = in_ticks(messages_of(JOB, 6.0))
 VALUES = expected(JOB, MESSAGES, BASE)

@@ -74,7 +74,7 @@ def volumes(job: Job, seconds: float = 100.0) -> list[int]:
 
 
 def test_constant_seconds_are_alike_and_pareto_ones_have_a_long_tail() -> None:
-    assert set(volumes(URGENT)) == {4000}
+    assert set(volumes(URGENT)) == {3968}
     heavy = volumes(replace(URGENT, arrivals="pareto", rows_per_second=40_000))
     assert max(heavy) > 4 * 40_000
     # The least of a Pareto distribution with alpha 1.5 is a third of its mean.
@@ -140,8 +140,9 @@ def test_groups_are_those_of_the_paper_at_the_size_of_this_machine() -> None:
     urgent, bulk = urgent_jobs(), bulk_jobs(400_000)
     assert [each.name for each in urgent] == ["urgent-1", "urgent-2", "urgent-3", "urgent-4"]
     assert {(each.window_seconds, each.target_seconds, each.rows_per_second) for each in urgent} == {
-        (1.0, 0.8, 4000)
+        (1.0, 0.8, 3968)
     }
+    assert {each.sources for each in urgent} == {64}
     assert {(each.window_seconds, each.target_seconds, each.rows_per_second) for each in bulk} == {
         (10.0, 7200.0, 100_000)
     }
@@ -155,7 +156,7 @@ def test_a_job_whose_sources_could_send_nothing_is_refused() -> None:
     with pytest.raises(PenstockError) as refused:
         replace(URGENT, rows_per_second=8)
     assert str(refused.value) == (
-        "job 'urgent-1' must have a row in every message, 16 rows/s or more, got 8: "
+        "job 'urgent-1' must have a row in every message, 64 rows/s or more, got 8: "
         "windows would wait for sources that send nothing"
     )
     with pytest.raises(PenstockError) as refused:

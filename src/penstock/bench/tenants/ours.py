@@ -1,4 +1,4 @@
-"""Penstock's side: the tenants' pipelines under one engine, fed through spools with a producer per source."""
+"""Penstock's side: the tenants' pipelines under one engine, fed through spools that know sources apart."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
+
+import pyarrow as pa
 
 from penstock.bench.tenants.feeder import Part
 from penstock.bench.tenants.load import NOOP, Load, PolicyChoice
@@ -76,8 +78,13 @@ class Ours:
         )
 
     def put(self, job: str, due: float, parts: Sequence[Part]) -> None:
+        tables: dict[str, list[pa.Table]] = defaultdict(list)
         for source, rows in parts:
-            self._spools[job].append(rows, producer=f"s{source}", arrivals=Arrivals.at(due, rows.num_rows))
+            tables[f"s{source}"].append(rows)
+        self._spools[job].append_together(
+            {source: pa.concat_tables(each) for source, each in tables.items()},
+            arrivals=Arrivals.at(due, sum(rows.num_rows for _, rows in parts)),
+        )
 
     def done(self, job: str, end: float) -> Counts:
         for stage in self._first_stages(job):

@@ -11,7 +11,7 @@ Group = Literal["urgent", "bulk"]
 GROUPS: tuple[Group, ...] = ("urgent", "bulk")
 ArrivalName = Literal["constant", "pareto", "skewed", "bursts"]
 
-URGENT_SOURCES, URGENT_ROWS = 16, 250
+URGENT_SOURCES, URGENT_ROWS = 64, 62
 URGENT_TARGET_SECONDS, BULK_TARGET_SECONDS = 0.8, 7200.0
 BULK_SOURCES = 4
 
@@ -80,7 +80,7 @@ class Job:
 def urgent_jobs(
     count: int = 4, *, query: str = "ipq1", arrivals: ArrivalName = "constant", seed: int = 1
 ) -> tuple[Job, ...]:
-    """Latency-sensitive ones: 1 s windows, 16 sources with a message of 250 events a second each, 800 ms."""
+    """Latency-sensitive ones: 1 s windows, 64 sources with a message of 62 events a second each, 800 ms."""
     rate = URGENT_SOURCES * URGENT_ROWS
     return tuple(
         Job(
