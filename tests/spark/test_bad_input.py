@@ -1,14 +1,18 @@
 from __future__ import annotations
 
 import json
+import shutil
+import sys
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from tests.spark.conftest import EngineFactory, SpoolFactory
+from tests.spark.conftest import EngineFactory, SpoolFactory, eventually
 from tests.spark.streams import Kept, dead_letters
 
-from penstock import Pipeline, sources
+from penstock import Pipeline, sinks, sources
+from penstock.errors import PenstockError
+from penstock.spark.feeders import Feeder
 
 pytestmark = pytest.mark.spark
 FIELDS = "id BIGINT NOT NULL, value DOUBLE"
@@ -117,3 +121,55 @@ def test_dead_letters_can_be_read_while_the_pipeline_runs(engine: EngineFactory,
     letters = runs.dead_letters("p").to_pylist()
     assert {letter["raw"]: letter["dead_letter"] for letter in letters} == BAD
     assert kept.column("id") == [1]
+
+
+def test_a_function_that_exits_stops_its_pipeline_and_frees_its_slot(
+    engine: EngineFactory, spool: SpoolFactory
+) -> None:
+    source, other, kept, runs = spool(), spool("other"), Kept(), engine(slots=1)
+    leaves = Pipeline("leaves")
+    leaves.source("lines", sources.FromSpool(source, "value STRING")).sink(
+        "out", sinks.Callback(lambda table, batch: sys.exit("enough"))
+    )
+    stays = Pipeline("stays")
+    stays.source("lines", sources.FromSpool(other, "value STRING")).sink("out", kept.sink)
+    failing = runs.submit(leaves)
+    runs.submit(stays)
+    source.append(lines(["a"]))
+    eventually(lambda: failing.state == "failed")
+    assert "enough" in str(failing.error)
+    other.append(lines(["b"]))
+    eventually(lambda: [row["value"] for row in kept.rows] == ["b"])
+
+
+def test_a_start_that_fails_leaves_the_spool_to_the_next(engine: EngineFactory, spool: SpoolFactory) -> None:
+    source, kept, runs = spool(), Kept(), engine()
+
+    def declared(operator: str) -> Pipeline:
+        pipeline = Pipeline("p")
+        rows = pipeline.source("lines", sources.FromSpool(source, "value STRING"))
+        rows.sink("first", kept.sink)
+        rows.operator("o", lambda frame: frame.selectExpr(operator)).queue().sink("out", kept.sink)
+        return pipeline
+
+    with pytest.raises(PenstockError):
+        runs.submit(declared("nothing like it"))
+    shutil.rmtree(runs.state / "p")
+    runs.submit(declared("upper(value) as value"))
+    source.append(lines(["a"]))
+    eventually(lambda: sorted(row["value"] for row in kept.rows) == ["A", "a"])
+
+
+def test_a_feeder_that_cannot_start_leaves_nothing_behind(
+    engine: EngineFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept, runs = Kept(), engine()
+    pipeline = Pipeline("p")
+    rows = pipeline.source("lines", sources.Replay(lines(["a", "b"]), rows_per_second=100, loop=False))
+    rows.sink("out", kept.sink)
+    with monkeypatch.context() as patched:
+        patched.setattr(Feeder, "start", lambda self: (_ for _ in ()).throw(OSError("the disk is full")))
+        with pytest.raises(OSError, match="the disk is full"):
+            runs.submit(pipeline)
+    runs.submit(pipeline)
+    eventually(lambda: sorted(row["value"] for row in kept.rows) == ["a", "b"])

@@ -32,6 +32,8 @@ STORE_SETTINGS: Mapping[StateStore, Mapping[str, str]] = {
 
 # Spark clones the session's settings when a query starts; two starts must not mix theirs.
 _starting = threading.Lock()
+compiling = threading.Lock()
+"""Held while a session has other settings for how code is compiled, and by who makes a plan that is kept."""
 
 
 class StateNotDivisible(PenstockError):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -17,6 +17,7 @@ from penstock.pipeline.topic_queue import from_records
 from penstock.queues.cursor import Consumer
 from penstock.queues.disk import Disk
 from penstock.queues.journal import Journal
+from penstock.queues.position import Position
 from penstock.queues.spool import Spool
 from penstock.queues.topic import not_known
 from penstock.scheduling.progress import SourcesRule
@@ -59,6 +60,8 @@ class Compiler:
     """Makes running stages, in the order of the graph: a producer's schema is its queue's."""
 
     spools: Mapping[str, Spool]
+    subscribe: Callable[[str, str, Position], Consumer]
+    """Gives a stage, by its name, a reader of a queue from a position on."""
     schemas: dict[str, StructType]
     disk: Disk
     sources: dict[str, SourcesRule]
@@ -66,7 +69,7 @@ class Compiler:
     """The queues that are topics, and not spools."""
 
     def compile(self, stage: Stage, place: Place) -> RunningStage:
-        """The stage, ready to be scheduled; what it wrote before a crash is shown."""
+        """The stage, ready to be scheduled."""
         for folder in (place.folder / "slices", place.folder / "scratch"):
             _empty(folder)
         journal = Journal(place.folder / "journal.json", self.disk)
@@ -150,8 +153,7 @@ class Compiler:
 
     def _inputs(self, stage: Stage, place: Place, journal: Journal) -> QueueInputs:
         consumers: dict[str, Consumer] = {
-            queue: self.spools[queue].subscribe(stage.name, journal.entry.position(queue))
-            for queue in stage.inputs
+            queue: self.subscribe(queue, stage.name, journal.entry.position(queue)) for queue in stage.inputs
         }
         rules = [self.sources[queue] for queue in stage.inputs]
         return QueueInputs(consumers, place.folder / "slices", SourcesRule.of_all(rules))

@@ -75,7 +75,7 @@ class DirectStage(StageBase):
             slices = self.inputs.take(grant.rows, order=self.line.key_of)
             self.books.began(grant.at, self.inputs.rows_waiting)
             self.run_or_give_back(grant, slices)
-        except Exception as error:
+        except BaseException as error:
             self._failed_slices = slices
             self.fail(error)
             return

@@ -180,7 +180,7 @@ class CallEnd:
             return Written(table.num_rows)
         try:
             self.sink.function(table, batch)
-        except Exception as error:
+        except BaseException as error:  # `sys.exit()` would end nothing but this thread
             raise SinkError(self.producer, error) from error
         return Written(table.num_rows)
 
@@ -203,7 +203,7 @@ class FrameEnd:
     def write(self, result: Result, batch: int) -> Written:
         try:
             self.sink.function(result.frame, batch)
-        except Exception as error:
+        except BaseException as error:  # `sys.exit()` would end nothing but this thread
             raise SinkError(self.producer, error) from error
         return Written(0)
 

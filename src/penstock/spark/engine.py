@@ -116,6 +116,8 @@ class Engine(EngineReports):
         consumes = parse_consumption(consumption or ("planned" if by_plan else "all"))
         planned = by_plan or isinstance(consumes, Planned) or planning is not None
         trigger = parse_trigger(planning or "conditional")
+        patience_seconds = parse_positive(patience, "patience", "every stage would be the first in line")
+        grain_seconds = parse_positive(grain, "grain", "no turn would take a row")
         self._temporary = (
             None if state else tempfile.TemporaryDirectory(prefix="penstock-", ignore_cleanup_errors=True)
         )
@@ -135,8 +137,8 @@ class Engine(EngineReports):
             chosen,
             max(first, 1),
             consumes,
-            patience_seconds=parse_positive(patience, "patience", "every stage would be the first in line"),
-            grain_seconds=parse_positive(grain, "grain", "no turn would take a row"),
+            patience_seconds=patience_seconds,
+            grain_seconds=grain_seconds,
         )
         scheduler.resize(first)
         self._dispatcher = Dispatcher(scheduler, clock)

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import threading
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
-from penstock.queues.journal import Journal
+from penstock.queues.journal import Entry, Journal
 from penstock.queues.offsets import Offsets
 from penstock.queues.position import Position
 from penstock.spark.grant_books import GrantBooks
@@ -17,8 +20,9 @@ from penstock.spark.turn_input import TurnInput
 class GrantLedger:
     """Which rows each grant has, which grants were served, and which rows are needed no more.
 
-    A batch is committed by Spark when the next is granted, so that the rows of the last one are kept until
-    then. Whoever reads and then writes holds `lock`.
+    Spark's query commits a batch when the next is granted, and asks for the last batch once more when it is
+    started anew: so the rows of the last one are kept until there is a next. Whoever reads and then writes
+    holds `lock`.
     """
 
     def __init__(self, journal: Journal, inputs: QueueInputs, books: GrantBooks):
@@ -26,6 +30,7 @@ class GrantLedger:
         self._journal, self._inputs, self._books = journal, inputs, books
         self._unreleased: dict[int, Slices] = {}
         self._positions: dict[int, dict[str, Position | Offsets]] = {}
+        self._given_up: deque[tuple[int, Slices]] = deque()
 
     def recover(self) -> list[Slices]:
         """Takes again what was granted and not released: Spark may want to read it once more."""
@@ -65,30 +70,35 @@ class GrantLedger:
         self._unreleased[number] = slices
         self._books.add(number, slices)
 
-    def serve(self, served: int) -> int:
-        """A batch has served the grants up to this one; the last that any has. For the journal to keep."""
-        for number in self.outstanding:
-            if number <= served:
-                self._positions[number] = self._inputs.commit(self._unreleased[number])
-        return max(served, self._journal.entry.grant)
+    def commit(self, served: int, turn: Callable[[Entry], Entry]) -> None:
+        """A batch has served the grants up to this one: the journal's entry then, with what `turn` adds.
 
-    def release(self) -> None:
-        """A new batch means that Spark has committed the one before: its rows are needed no more."""
+        That the batch has begun means that Spark has committed the one before: its rows are needed no more,
+        and are given up by the same write; call `let_go` then.
+        """
         with self.lock:
             entry = self._journal.entry
             done = sorted(number for number in self._unreleased if number <= entry.grant)
-            if not done:
-                return
             positions = dict(entry.positions)
             for number in done:
-                positions |= self._positions.pop(number)
+                positions |= self._positions[number]
             grants = {number: taken for number, taken in entry.grants.items() if number not in done}
-            self._journal.write(replace(entry, positions=positions, grants=grants))
-            released = [self._unreleased.pop(number) for number in done]
-        # Without the lock: a release wakes the dispatcher, which asks for this stage's view.
-        for slices in released:
-            self._inputs.release(slices)
-        self._books.forget_below(done[-1] + 1)
+            for number in self.outstanding:
+                if number <= served:
+                    self._positions[number] = self._inputs.commit(self._unreleased[number])
+            grant = max(served, entry.grant)
+            self._journal.write(turn(replace(entry, grant=grant, positions=positions, grants=grants)))
+            for number in done:
+                del self._positions[number]
+                self._given_up.append((number, self._unreleased.pop(number)))
+
+    def let_go(self) -> None:
+        """Removes rows that were given up. Not under the lock: who is woken by it looks at the stage."""
+        with suppress(IndexError):
+            while True:
+                number, slices = self._given_up.popleft()
+                self._inputs.release(slices)
+                self._books.forget_below(number + 1)
 
     def close(self) -> None:
         self._books.close()

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from penstock.queues.segment import Slice
 from penstock.spark.arrow_files import arrow_schema, read_streams
+from penstock.spark.checkpoint import compiling
 from penstock.spark.each_turn import EachTurn
 from penstock.spark.inputs import Slices, file_lines
 from penstock.spark.jvm import analysed_plan, frame_of, java_session, jvm
@@ -65,7 +66,9 @@ class _Template:
         self.frame = build(self.inputs)
         self.plan = analysed_plan(self.frame)
         self.random = bool(turns.isRandom(self.plan))
-        self.planned = turns.once(java, self.plan)
+        # Not while a query starts, which changes how the session compiles: this plan is kept.
+        with compiling:
+            self.planned = turns.once(java, self.plan)
 
 
 @dataclass(frozen=True)

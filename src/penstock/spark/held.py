@@ -6,6 +6,7 @@ import logging
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from penstock.errors import PenstockError
@@ -60,9 +61,9 @@ class HeldParts:
 class HeldStage(StageBase):
     """A stage whose turn is one batch of a streaming query.
 
-    Spark commits a batch when the next is granted, so after a crash the last one runs again: its rows
-    are kept until then, and its second output is discarded. Where the plan of a batch holds for any rows,
-    Spark's query ends after one of its first, and turns are batches over that plan.
+    Spark's query commits a batch when the next is granted, so after a crash the last one runs again: its
+    rows are kept until then, and its second output is discarded. Where the plan of a batch holds for any
+    rows, Spark's query ends after one of its first, and turns are batches over that plan.
     """
 
     def __init__(self, place: Place, destination: Destination, journal: Journal, parts: HeldParts):
@@ -99,6 +100,7 @@ class HeldStage(StageBase):
         for slices in self._ledger.recover():
             self._context = self.line.took(slices, self.now)
         self._recovered_at = self.now
+        self._reached_before = self.line.progress(self.now)
         self._flush_due, self._flush_since = journal.entry.flush, self.now
 
     def _new_query(self) -> HeldQuery:
@@ -119,8 +121,8 @@ class HeldStage(StageBase):
         with self._lock:
             if self._grant is None and self._ledger.outstanding:
                 # Since one moment, however often it is looked at: patience counts from then.
-                found = self._recovered_at
-                return self.base_view(rows + self._ledger.took.rows, found, found)
+                found, again = self._recovered_at, rows + self._ledger.took.rows
+                return self.base_view(again, found, found, flush=not again)
         since = self.inputs.ready_since
         flush_since = self._flush_since if self._flush_due else None
         if rows == 0 or since is None:
@@ -131,21 +133,33 @@ class HeldStage(StageBase):
     def turn(self, grant: Grant) -> None:
         try:
             with self._lock:
-                # From here on nobody else finds a flush that is due.
+                # From here on nobody else finds a flush that is due. A query that is adrift takes what is
+                # granted by itself, maybe before this thread has come to let it go.
                 self._grant = grant
-            self._plan_once()
+                adrift, self._adrift = self._adrift, False
+            if not adrift:
+                self._plan_once()
+            # What takes long is not done under the lock: who holds the dispatcher's may want it, to look at
+            # the stage.
             with self._lock:
-                cuts = not self._ledger.outstanding and grant.rows > 0
-                if cuts:
-                    self._cut(grant)
-                self._flush_due = False
-            if cuts:
-                # Not under the lock: who holds the dispatcher's may want it, to look at the stage.
-                self.place.dispatcher.took(self, self._ledger.took.rows)
+                # A query that starts runs a batch only for a grant, be it one without rows for what is to be
+                # flushed.
+                cuts = not self._ledger.outstanding and (grant.rows > 0 or not self._started)
+            slices = self._cut(grant) if cuts else None
             self.books.began(grant.at, self.inputs.rows_waiting)
-            self._begin()
-        except Exception as error:
+            with self._lock:
+                if slices is not None:
+                    self._ledger.add(slices)
+                self._flush_due = False
+            if slices is not None:
+                self.place.dispatcher.took(self, self._ledger.took.rows)
+            self._begin(adrift)
+        except BaseException as error:
             self.fail(error)
+
+    @property
+    def _started(self) -> bool:
+        return not isinstance(self._query, HeldQuery) or self._query.started
 
     def _plan_once(self) -> None:
         """From its second turn on, if it can be, the stage runs batches over one plan, without a query.
@@ -155,14 +169,14 @@ class HeldStage(StageBase):
         query = self._query
         if not isinstance(query, HeldQuery) or not self._planning_tries or not query.holds:
             return
-        if self._ledger.outstanding or self._flush_due or self._adrift or not self._last_served:
+        if self._ledger.outstanding or self._flush_due or not self._last_served:
             return
         self._planning_tries -= 1
         self._query = planned_once(query, self._on_planned) or query
         # It reads its state once more, for a run of its own.
         self.loads_state = self.loads_state or self._query is not query
 
-    def _cut(self, grant: Grant) -> None:
+    def _cut(self, grant: Grant) -> Slices:
         """The rows of the turn."""
         # Rows of a segment may stand in any order of event time: the first part of a cut one would
         # raise the watermark beyond rows of the second, which would then be late.
@@ -170,17 +184,15 @@ class HeldStage(StageBase):
         least = max(min(self.place.block_rows, grant.rows), 1)
         slices = self.inputs.take(grant.rows, whole_segments=True, least=least, order=self.line.key_of)
         self._context = self.line.took(slices, self.now)
-        self._ledger.add(slices)
+        return slices
 
-    def _begin(self) -> None:
+    def _begin(self, adrift: bool) -> None:
         query = self._query
         query.suit(self._ledger.took.rows)
-        if isinstance(query, HeldQuery) and not query.started:
+        if isinstance(query, HeldQuery) and not self._started:
             query.start(ran_before=self.journal.entry.batch >= 0)
             return
         self._raise_watermark()
-        with self._lock:
-            adrift, self._adrift = self._adrift, False
         if not adrift:
             query.go()
 
@@ -215,7 +227,6 @@ class HeldStage(StageBase):
             # Windows that it has completed: Spark runs what flushes them next.
             self._raise_watermark()
             return self._grant is None
-        self._ledger.release()
         took = self._ledger.took if served else TurnInput()
         # Windows that a turn without rows brings out were completed by the turn before it.
         self._last_took, self._last_served = took if served else self._last_took, served
@@ -226,6 +237,7 @@ class HeldStage(StageBase):
         visible_at = self.reveal(written, took, batch)
         # Before the next turn is granted, which may move the watermark.
         commit()
+        self._ledger.let_go()
         self.inputs.tell()
         with self._lock:
             grant, done = self._grant, not self._ledger.outstanding
@@ -271,9 +283,14 @@ class HeldStage(StageBase):
     def _commit(self, batch: int, served: int, written: Written) -> None:
         """Spark has not committed the batch yet, so its rows stay behind the released positions."""
         with self._lock:
-            grant = self._ledger.serve(served)
-            entry = replace(self.journal.entry, batch=batch, grant=grant, flush=self._flush_due)
-            self.journal.write(replace(entry, outputs=written.outputs, progress=self.line.to_json()))
+            turn = partial(
+                replace,
+                batch=batch,
+                flush=self._flush_due,
+                outputs=written.outputs,
+                progress=self.line.to_json(),
+            )
+            self._ledger.commit(served, turn)
 
     def fail(self, error: BaseException) -> None:
         with self._lock:
@@ -308,14 +325,20 @@ class HeldStage(StageBase):
             return
         self.line.look(self.now)
         with self._lock:
-            held = self._grant is None and not self._adrift and not self._ledger.outstanding
-            if not held or self._flush_due or not self._query.holds or not self._raise_watermark():
+            rests = self._grant is None and not self._adrift and not self._ledger.outstanding
+            if not rests or self._flush_due or not self._silence_completes_windows():
                 return
             self._context = self.line.context(self.now)
-            self._flush_due = self._query.after_batch().wants_flush
-            self._flush_since = self.now
-        if self._flush_due:
-            self.place.dispatcher.changed(self)
+            self._flush_due, self._flush_since = True, self.now
+        self.place.dispatcher.changed(self)
+
+    def _silence_completes_windows(self) -> bool:
+        if self._started:
+            return self._query.holds and self._raise_watermark() and self._query.after_batch().wants_flush
+        # Since a restart no row came. What Spark had closed before it is told by how far sources had come.
+        reached = self.line.progress(self.now)
+        before, ran_before = self._reached_before, self.journal.entry.batch >= 0
+        return ran_before and reached is not None and (before is None or reached > before)
 
     def rescale(self, slots: int) -> float:
         """Stops between two turns, has Spark divide its state, and goes on; the seconds without a turn."""
@@ -351,6 +374,7 @@ class HeldStage(StageBase):
             raise PenstockError(f"the state of stage {self.name!r} could not be divided: {error}") from error
         finally:
             self._query = self._new_query()
+            self._reached_before = self.line.progress(self.now)
             self.loads_state = True
 
     def stop(self) -> None:

@@ -168,6 +168,8 @@ class NativeStage(StageBase):
             self._last_took = took if took.rows else self._last_took
             arrivals = replace(self._dating(), took=self._last_took).arrivals(result.held_table)
             self.account(Outcome(batch, grant, took, took.rows, written.rows, visible_at), arrivals)
+        elif grant is not None:
+            self.books.abandoned(self.now)
         self.place.dispatcher.finished(self)
         return not self._backlog.listens
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 from penstock.pipeline.sinks import JsonLines, Parquet, ToSpool
 from penstock.pipeline.sources import FromSpool, Replay
+from penstock.queues.cursor import Consumer
 from penstock.queues.errors import SpoolClosed
+from penstock.queues.position import Position
 from penstock.queues.spool import Spool
 from penstock.scheduling.progress import IDLE_SECONDS, SourcesRule
 from penstock.spark.compile import Compiler
@@ -49,6 +51,7 @@ class OpenQueues:
         self.own: list[Spool] = []
         self._fed: dict[str, QueueFeeder] = {}
         self._listeners: list[tuple[Spool, Callable[[], None]]] = []
+        self._readers: list[tuple[Spool, str]] = []
 
     def open(self, compiler: Compiler) -> None:
         """Opens all of them, and tells the compiler what it has to know of each."""
@@ -112,22 +115,24 @@ class OpenQueues:
         for feeder in self.feeders:
             feeder.stop()
 
-    def leave(self, stage: str, queues: Iterable[str], forget: bool) -> None:
-        """A spool of the user's keeps what the stage has not read, unless it never comes back."""
-        for queue in queues:
-            spool = self.spools.get(queue)
-            if spool is not None and spool not in self.own:
+    def subscribe(self, queue: str, stage: str, position: Position) -> Consumer:
+        """A stage's reader of a queue, until all of them are closed."""
+        reader = self.spools[queue].subscribe(stage, position)
+        self._readers.append((self.spools[queue], stage))
+        return reader
+
+    def close(self, forget: bool = False) -> None:
+        """A spool of the user's stays open, and keeps what a stage has not read, unless to `forget` it."""
+        for spool, stage in self._readers:
+            if spool not in self.own:
                 with contextlib.suppress(SpoolClosed):
                     if forget:
                         spool.unsubscribe(stage)
                     else:
                         spool.detach(stage)
-
-    def close(self) -> None:
-        """Those of the user's stay open."""
         for spool, listener in self._listeners:
             spool.remove_listener(listener)
         for spool in self.own:
             spool.close()
-        self.own, self._fed, self._listeners = [], {}, []
+        self.own, self._fed, self._listeners, self._readers = [], {}, [], []
         self.spools.clear()

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from penstock.errors import PenstockError
 from penstock.spark.jvm import frame_of
 from penstock.spark.query import INTERPRETED, AfterBatch, HeldQuery, is_worth_compiling
 
@@ -67,8 +68,12 @@ class PlannedQuery:
     def go(self) -> None:
         """Runs the next batch, of all that is granted."""
         with self._turns:
-            if not self._stopped and not self._broken:
-                self._run()
+            if self._stopped or self._broken:
+                raise PenstockError(
+                    f"query {self._query.name!r} must rest to run a batch, but "
+                    f"{'has stopped' if self._stopped else 'its last one was broken off'}: nothing was run"
+                )
+            self._run()
 
     def _run(self) -> None:
         self._broken = True

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from penstock.errors import PenstockError
-from penstock.spark.checkpoint import PARTITIONS, STORE_SETTINGS, StateStore, settings_for_start
+from penstock.spark.checkpoint import PARTITIONS, STORE_SETTINGS, StateStore, compiling, settings_for_start
 from penstock.spark.gate import Gate
 from penstock.spark.jvm import analysed_plan, java_session, jvm
 
@@ -80,6 +80,10 @@ class HeldQuery:
         self._known = threading.Event()
 
     @property
+    def name(self) -> str:
+        return self._settings.name
+
+    @property
     def started(self) -> bool:
         return self._query is not None
 
@@ -110,7 +114,7 @@ class HeldQuery:
         wanted = {PARTITIONS: str(self._settings.partitions), CODE: self._code}
         if self._settings.store is not None:
             wanted |= STORE_SETTINGS[self._settings.store]
-        with settings_for_start(session, wanted):
+        with compiling, settings_for_start(session, wanted):
             self._query = writer.start()
         self._run_id = str(self._query.runId)
         self._known.set()

@@ -8,6 +8,7 @@ import shutil
 import threading
 from collections.abc import Sequence
 from functools import partial
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ from penstock.spark.feeder_catalog import QueueFeeder
 from penstock.spark.kafka.stage import TopicStage
 from penstock.spark.native import NativeStage
 from penstock.spark.open_queues import OpenQueues, folders_outside
+from penstock.spark.query import queries_alive
 from penstock.spark.refusals import AnotherVersion, PipelineFailed, read_json
 from penstock.spark.slot_meters import SlotMeters
 from penstock.spark.slots_in_force import SlotsInForce
@@ -38,6 +40,9 @@ from penstock.stages.stage import first_stages
 from penstock.stages.targets import with_target
 
 log = logging.getLogger("penstock")
+
+LOOK_SECONDS, LOOKS_TO_TELL = 1.0, 60
+"""How often a query is looked after while its turn is waited for, and after how many looks that is told."""
 
 
 class RunningPipeline:
@@ -81,26 +86,33 @@ class RunningPipeline:
 
     def start(self, *, resume: bool = False) -> None:
         """Opens the state, recovers what a crash left, and lets the stages be scheduled."""
-        with self._lock:
-            if self.stages:
-                raise PenstockError(
-                    f"pipeline {self.name!r} must have stopped before it starts, but runs: nothing changed"
-                )
-            self.folder.mkdir(parents=True, exist_ok=True)
-            self._check_version()
-            resume = resume or self._request.exists()
-            self._request.unlink(missing_ok=True)
-            if self._failure.exists() and not resume:
-                raise PipelineFailed(self.name, read_json(self._failure)["reason"])
-            try:
+        begun = False
+        try:
+            with self._lock:
+                self._check_may_start(resume)
+                begun = True
                 self._open()
-            except BaseException:
-                self._queues.end_feeders()
-                self._close()
-                raise
-            self._failure.unlink(missing_ok=True)
-            self.state, self.error = "running", None
-            self._launch()
+                self._failure.unlink(missing_ok=True)
+                self.state, self.error = "running", None
+                self._launch()
+        except BaseException:
+            # Not under the lock: a turn that was granted already must be able to fail.
+            if begun:
+                self.state = "stopped" if self.state == "running" else self.state
+                self._end_stages()
+            raise
+
+    def _check_may_start(self, resume: bool) -> None:
+        if self.stages:
+            raise PenstockError(
+                f"pipeline {self.name!r} must have stopped before it starts, but runs: nothing changed"
+            )
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self._check_version()
+        resume = resume or self._request.exists()
+        self._request.unlink(missing_ok=True)
+        if self._failure.exists() and not resume:
+            raise PipelineFailed(self.name, read_json(self._failure)["reason"])
 
     def _check_version(self) -> None:
         path, current = self.folder / "pipeline.json", describe(self.graph)
@@ -111,7 +123,7 @@ class RunningPipeline:
             self._disk.replace(path, json.dumps(current, indent=1).encode())
 
     def _open(self) -> None:
-        compiler = Compiler(self._queues.spools, {}, self._disk, {})
+        compiler = Compiler(self._queues.spools, self._queues.subscribe, {}, self._disk, {})
         for folder, what in folders_outside(self.graph, self._around.folder):
             self._around.reach(folder, what)
         self._queues.open(compiler)
@@ -262,34 +274,47 @@ class RunningPipeline:
 
     def stop(self, *, forget: bool = False) -> None:
         """Lets running turns end, commits what they did, and closes the state; `forget` removes it."""
-        with self._lock:
-            failed = self.state == "failed"
-            for stage in self.stages:
-                self._around.dispatcher.remove(stage)
-        self._stop_all(forget)
+        failed = self.state == "failed"
+        self._end_stages(forget)
         if not failed:
             self.state = "stopped"
         if forget:
             shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _end_stages(self, forget: bool = False) -> None:
+        with self._lock:
+            for stage in self.stages:
+                self._around.dispatcher.remove(stage)
+        self._stop_all(forget)
 
     def _stop_all(self, forget: bool = False) -> None:
         # Not under the lock: a turn that fails meanwhile must be able to say so.
         with self._stopping:
             self._queues.end_feeders()
             for stage in self.stages:
-                while not self._around.dispatcher.wait_for_end(stage):
-                    log.warning("stage %r is still in a turn: its pipeline stops when that ends", stage.name)
+                self._wait_for_end(stage)
                 try:
                     stage.stop()
                 except Exception as error:
                     log.warning("stage %r did not stop cleanly: %s", stage.name, error)
             self._close(forget)
 
+    def _wait_for_end(self, stage: RunningStage) -> None:
+        """Of a turn; its query is looked after meanwhile, as nobody else may do so any more."""
+        for looked in count(1):
+            if self._around.dispatcher.wait_for_end(stage, LOOK_SECONDS):
+                return
+            if looked % LOOKS_TO_TELL == 0:
+                log.warning("stage %r is still in a turn: its pipeline stops when that ends", stage.name)
+            try:
+                if not isinstance(stage, DirectStage):
+                    stage.check(queries_alive(self._around.session))
+            except Exception as error:
+                log.warning("the query of stage %r cannot be asked any more: %s", stage.name, error)
+                return
+
     def _close(self, forget: bool = False) -> None:
-        for stage in self.stages:
-            if not isinstance(stage, NativeStage):
-                self._queues.leave(stage.name, stage.inputs.consumers, forget)
-        self._queues.close()
+        self._queues.close(forget)
         self.stages = []
 
     def check(self, alive: frozenset[str]) -> None:
@@ -324,8 +349,9 @@ class RunningPipeline:
             if not self._at_rest:
                 return False
             topics = [stage for stage in self.stages if isinstance(stage, TopicStage)]
-            # What they find may be in a turn already, or have gone through it to the next queue.
-            return not topics or (all(stage.read_up for stage in topics) and self._at_rest)
+        # Not under the lock: looks may take seconds, and what they find may stop the pipeline. It may be in a
+        # turn already, or have gone through it to the next queue.
+        return not topics or (all(stage.read_up for stage in topics) and self._at_rest)
 
     @property
     def _at_rest(self) -> bool:

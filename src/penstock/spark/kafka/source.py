@@ -118,32 +118,38 @@ class TopicSource:
         """What a look found; one that comes after a later one says nothing new."""
         if self._follower is None:
             return
+        gone: PenstockError | None = None
         with self._telling:
             before, offered = self._there, self.cursor.rows_offered
             if look.there and look.number <= self._number:
                 return
-            self._there, self._number = look.there, max(look.number, self._number)
             if look.there:
-                self._take_in(look, self._follower)
+                gone = self._take_in(look, self._follower)
+            # Only now may it run: what it begins with is durable.
+            self._there, self._number = look.there, max(look.number, self._number)
             changed = self._there != before or self.cursor.rows_offered != offered
         if look.refused:
-            self._follower.gone(KafkaRefused(self._stage, self.spec.servers, look.refused))
+            gone = KafkaRefused(self._stage, self.spec.servers, look.refused)
+        # Not under the lock: that stops the pipeline, whose own may be held by one who waits for this one.
+        if gone is not None:
+            self._follower.gone(gone)
         if changed:
             self._follower.came()
 
-    def _take_in(self, look: Look, follower: Follower) -> None:
+    def _take_in(self, look: Look, follower: Follower) -> PenstockError | None:
+        """Tells the cursor; why the stage cannot go on, if it cannot."""
         self._tell_missing(look)
         try:
             losses = self.cursor.seen(look.reaches, follower.now)
         except RecordsGone as error:
-            follower.gone(error)
-            return
+            return error
         if self._fresh and look.reaches:
             follower.began(self.cursor.position)
             self._fresh = False
         for loss in losses:
             self._tell_loss(loss)
             follower.lost(loss.dropped)
+        return None
 
     def _tell_missing(self, look: Look) -> None:
         missing = set(self.topics) - {name.split("/")[0] for name in look.reaches}

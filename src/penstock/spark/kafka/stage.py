@@ -59,13 +59,19 @@ class TopicStage(DirectStage):
         with self._turn_lock:
             self._in_turn = True
         super().turn(grant)
-        with self._turn_lock:
-            self._in_turn = False
-            gone = self._gone
-        if gone is not None:
-            self.fail(gone)
 
     def run_or_give_back(self, grant: Grant, slices: Slices) -> None:
+        try:
+            self._run_or_excuse(grant, slices)
+        finally:
+            # Before the slots are free: the next turn may begin at once.
+            with self._turn_lock:
+                self._in_turn = False
+                gone = self._gone
+        if gone is not None:
+            raise gone
+
+    def _run_or_excuse(self, grant: Grant, slices: Slices) -> None:
         try:
             super().run_or_give_back(grant, slices)
             self._in_a_row = 0

@@ -83,6 +83,7 @@ class BrokerWatch:
         self._thread: threading.Thread | None = None
         self._anew_at = 0.0
         self._was_there = True
+        self._failing: set[int] = set()
 
     def add(self, watcher: Watcher) -> None:
         with self._changed:
@@ -128,7 +129,13 @@ class BrokerWatch:
                 self._anew_at = began + ANEW_SECONDS
             self._tell(look)
             for watcher in watchers:
-                watcher.told(look.of(watcher.topics))
+                try:
+                    watcher.told(look.of(watcher.topics))
+                    self._failing.discard(id(watcher))
+                except Exception:
+                    if id(watcher) not in self._failing:
+                        log.exception("what Kafka at %s tells could not be kept: tried again", self._servers)
+                    self._failing.add(id(watcher))
             often = look.there and any(watcher.reads for watcher in watchers)
             with self._changed:
                 self._changed.wait(LOOK_SECONDS if often else REST_SECONDS)
