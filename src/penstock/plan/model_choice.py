@@ -43,6 +43,8 @@ class ModelChoice:
 
     models: tuple[str, ...]
     better: float = BETTER
+    least: int = 1
+    """Measurements before another takes over: of many models one is always close by chance."""
     _recent: deque[dict[str, float]] = field(default_factory=lambda: deque(maxlen=RECENT))
     _used: str = ""
 
@@ -63,7 +65,7 @@ class ModelChoice:
         )
         errors = self._errors()
         closest = next(iter(errors))
-        if errors[closest] < self.better * errors[self._used]:
+        if len(self._recent) >= self.least and errors[closest] < self.better * errors[self._used]:
             self._used = closest
 
     @property

@@ -35,7 +35,9 @@ QUIET = 1e-3
 CLEARLY = 0.5
 """Stages are taken by themselves when that was off by at most this share of what turn by turn was,"""
 TRUSTED = 0.3
-"""and that by more than this: of many models one is always close by chance."""
+"""and that by more than this,"""
+LEAST = 8
+"""over so many intervals."""
 BY_TURNS = ("bulk", "segments", "dealt", "dealt-segments")
 """Those in which the rows of an input share turns."""
 
@@ -190,7 +192,7 @@ class StageModels:
 
     only: str | None = None
     most_slots: int = MOST_SLOTS
-    _whole: ModelChoice = field(default_factory=lambda: ModelChoice((TURNS, ALONE), CLEARLY))
+    _whole: ModelChoice = field(default_factory=lambda: ModelChoice((TURNS, ALONE), CLEARLY, LEAST))
     _choices: dict[str, ModelChoice] = field(default_factory=dict)
     _pool: ModelChoice = field(default_factory=lambda: ModelChoice((POOL,)))
 
