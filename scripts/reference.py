@@ -50,7 +50,7 @@ PARTS = (
     Part("Sources: `penstock.sources`", "penstock.pipeline.sources"),
     Part("Sinks: `penstock.sinks`", "penstock.pipeline.sinks"),
     Part("The engine", "penstock.spark.engine", ("Engine",), None),
-    Part("Spools", "penstock.queues.spool", ("Spool",), ("append", "free_bytes", "close")),
+    Part("Spools", "penstock.queues.spool", ("Spool",), ("append", "append_together", "free_bytes", "close")),
     Part("Slots that are controlled", "penstock.plan.controller_state", ("SlotSettings",)),
     Part("How slots are measured", "penstock.measure.slot_figures", ("SlotMeasuring",)),
     Part("Replicas and nodes", "penstock.spark.elastic", ("ElasticSettings",)),

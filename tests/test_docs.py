@@ -78,7 +78,7 @@ def test_the_code_of_a_page_runs(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(builtins, "input", lambda prompt="": time.sleep(3.0))
     blocks = list(blocks_of((ROOT / page).read_text()))
-    names: dict[str, Any] = {"__name__": "page"}
+    names: dict[str, Any] = {"__name__": "__main__"}
     if any(NEEDS_SPARK.search(block.runs) for block in blocks):
         spark: SparkSession = request.getfixturevalue("spark")
         names["spark"] = spark
