@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from penstock import sinks, sources
 from penstock.bench.scaling.emulated_run import by_interval
-from penstock.bench.scaling.predictions import Predictions
+from penstock.bench.scaling.predictions import LastRun, Predictions, Turns
 from penstock.bench.scaling.stand import Stand, Times
 from penstock.measure.slot_figures import SlotMeasuring
 from penstock.measure.smoothing import WindowSmoothing
@@ -115,7 +115,9 @@ class VirtualRun:
 
     state, error = "running", None
 
-    def __init__(self, request: Mapping[str, Any], machine: Machine):
+    def __init__(
+        self, request: Mapping[str, Any], machine: Machine, earlier: Mapping[str, Turns] | None = None
+    ):
         self._asked, self._machine = request, machine
         topology = TOPOLOGIES[request["topology"]].with_work(request.get("work", 1.0))
         scv = request.get("scv")
@@ -142,7 +144,7 @@ class VirtualRun:
         self._done: dict[int, float] = {}
         self._lines: list[dict[str, Any]] = []
         self._meter_seconds: list[float] = []
-        self.predictions = Predictions()
+        self.predictions = Predictions(earlier)
         given = request.get("control")
         settings = SlotSettings(**given) if given else None
         self._control = SlotControl(settings, self, self)  # type: ignore[arg-type]
@@ -309,14 +311,15 @@ class VirtualStand(Stand):
     def __init__(self, times: Times, machine: Machine | None = None):
         super().__init__(Path(), times, lambda text: None)
         self._machine = machine or Machine()
-        self._last = Predictions()
+        self._last = LastRun()
 
     def ask(self, **request: Any) -> Any:
+        known = self._last.predictions
         if request["do"] == "plan":
-            return self._last.plans(request["most_slots"])
+            return known.plans(request["most_slots"])
         if request["do"] == "predict":
-            return [self._last.seconds(each, request.get("spell")) for each in request["allocations"]]
-        run = VirtualRun(request, self._machine)
+            return [known.seconds(each, request.get("spell")) for each in request["allocations"]]
+        run = VirtualRun(request, self._machine, self._last.earlier_turns(request))
         told = run.figures()
-        self._last = run.predictions
+        self._last.keep(request, run.predictions)
         return told

@@ -13,7 +13,7 @@ from typing import Any
 
 from penstock import Engine, Spool, sinks, sources
 from penstock.bench.batching.load import Feed
-from penstock.bench.scaling.predictions import Predictions
+from penstock.bench.scaling.predictions import Predictions, Turns
 from penstock.errors import PenstockError
 from penstock.measure.slot_figures import SlotMeasuring
 from penstock.measure.smoothing import WindowSmoothing
@@ -35,14 +35,21 @@ class EmulatedRun:
     `scv`, `work`, `seed`, `window` (w) and `control` (fields of SlotSettings).
     """
 
-    def __init__(self, session: Any, pool: int, folder: Path, request: Mapping[str, Any]):
+    def __init__(
+        self,
+        session: Any,
+        pool: int,
+        folder: Path,
+        request: Mapping[str, Any],
+        earlier: Mapping[str, Turns] | None = None,
+    ):
         self._session, self._pool, self._folder, self._asked = session, pool, folder, request
         topology = TOPOLOGIES[request["topology"]].with_work(request.get("work", 1.0))
         scv = request.get("scv")
         self.topology: Topology = topology if scv is None else topology.with_scv(scv)
         rates = tuple((rate, seconds) for rate, seconds in request["rates"])
         self.inputs = Inputs(rates, request["gaps"], request.get("seed", 1))
-        self.predictions = Predictions()
+        self.predictions = Predictions(earlier)
         self._done = Finished(self.topology.results)
         self._turns: list[TurnRecord] = []
         self._lock = threading.Lock()

@@ -10,7 +10,7 @@ from typing import Any
 
 from penstock.bench.scaling.changing import changed_under_load
 from penstock.bench.scaling.emulated_run import EmulatedRun
-from penstock.bench.scaling.predictions import Predictions
+from penstock.bench.scaling.predictions import LastRun
 from penstock.bench.workers import ending_at_once, serve
 
 
@@ -23,12 +23,12 @@ class Worker:
         self._session = build_session(cores=asked.slots)
         self._slots, self._folder = asked.slots, asked.folder
         self._runs = 0
-        self._last = Predictions()
+        self._last = LastRun()
         self._ways: Mapping[str, Callable[[Mapping[str, Any]], Any]] = {
             "run": self._run,
-            "plan": lambda asked: self._last.plans(asked["most_slots"]),
+            "plan": lambda asked: self._last.predictions.plans(asked["most_slots"]),
             "predict": lambda asked: [
-                self._last.seconds(each, asked.get("spell")) for each in asked["allocations"]
+                self._last.predictions.seconds(each, asked.get("spell")) for each in asked["allocations"]
             ],
             "changes": self._changes,
         }
@@ -38,9 +38,9 @@ class Worker:
 
     def _run(self, request: Mapping[str, Any]) -> Any:
         def run(folder: Path) -> Any:
-            one = EmulatedRun(self._session, self._slots, folder, request)
+            one = EmulatedRun(self._session, self._slots, folder, request, self._last.earlier_turns(request))
             figures = one.figures()
-            self._last = one.predictions
+            self._last.keep(request, one.predictions)
             return figures
 
         return self._in_folder(run)
