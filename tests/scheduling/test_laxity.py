@@ -111,6 +111,21 @@ def test_a_slot_stays_free_for_an_urgent_stage_where_no_sensible_turn_fits() -> 
     assert "its patience was over" in granted.reason
 
 
+def test_a_hold_is_never_until_a_time_that_is_past() -> None:
+    """Whoever looks again then would look at once, and find the same, for as long as nothing changes."""
+    scheduler = Scheduler(Llf(), slots=2)
+    scheduler.wait(replace(BULK, name="other"))
+    assert isinstance(scheduler.next(1.0), Grant)
+    for name in "abcd":
+        # Windows that should be complete by now: their turns, one after the other, would have begun at 0.8.
+        scheduler.expect(name, Start(1.4, name, 0.3, ready=0.95, lapses=1.8))
+    scheduler.wait(BULK)
+    held = scheduler.next(1.2)
+    assert isinstance(held, Hold)
+    assert held.reason.endswith("must start: a slot stays free for that")
+    assert held.until > 1.2
+
+
 def test_work_for_a_window_that_is_not_complete_waits_while_other_work_can_run() -> None:
     scheduler = Scheduler(Llf(), slots=1)
     window = replace(urgent(5.0, "window", deferred=True), row_seconds=0.1)

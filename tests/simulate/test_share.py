@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from penstock.scheduling.policies import Fifo
 from penstock.simulate import SimulationError, TurnCost
 from penstock.simulate.delays import Delays
 from penstock.simulate.share import (
@@ -36,13 +37,15 @@ def test_a_simulated_run_tells_what_a_real_one_does() -> None:
 
 
 def test_the_same_seed_leads_to_the_same_run_and_costs_are_found_again_in_it() -> None:
-    first, again, other = (simulated_share(COSTS, ShareSettings(60.0, 10.0, seed=seed)) for seed in (1, 1, 2))
+    # Under fifo turns are of different sizes, so that it can be told what rows cost.
+    fifo = ShareSettings(60.0, 10.0, Fifo())
+    first, again, other = (simulated_share(COSTS, replace(fifo, seed=seed)) for seed in (1, 1, 2))
     assert set(share_errors(first, again).values()) == {0.0}
     assert max(share_errors(first, other).values()) > 0.0
     costs = costs_of(first)
     assert costs["bulky-2"].mean_seconds(100_000, 1) == pytest.approx(0.25, rel=0.1)
     created = created_of(first)
-    replayed = simulated_share(costs, ShareSettings(60.0, 10.0, seed=3, created=created))
+    replayed = simulated_share(costs, replace(fifo, seed=3, created=created))
     assert share_errors(first, replayed)["urgent_p50"] < 0.15
 
 
@@ -64,7 +67,7 @@ def stalled(every_seconds: int = 10) -> ShareRun:
     factors = tuple(4.0 if second % every_seconds == 0 else 0.667 for second in range(80))
     costs = {name: replace(each, scv=1.0, factors=factors, moments=moments) for name, each in COSTS.items()}
     delays = Delays(look=0.009, free=0.006, shown=0.004)
-    return simulated_share(costs, ShareSettings(60.0, 10.0, created=CREATED, delays=delays))
+    return simulated_share(costs, ShareSettings(60.0, 10.0, Fifo(), created=CREATED, delays=delays))
 
 
 def test_the_time_between_turns_is_found_again_in_a_run() -> None:
@@ -75,7 +78,8 @@ def test_the_time_between_turns_is_found_again_in_a_run() -> None:
 def test_a_stall_that_slows_all_pipelines_together_is_met_again() -> None:
     measured = stalled()
     costs = costs_of(measured)
-    again = ShareSettings(60.0, 10.0, seed=5, created=created_of(measured), delays=delays_in(measured))
+    known = created_of(measured)
+    again = ShareSettings(60.0, 10.0, Fifo(), seed=5, created=known, delays=delays_in(measured))
     assert max(share_errors(measured, simulated_share(costs, again)).values()) < 0.03
     apart = {name: TurnCost(each.fixed_seconds, each.row_seconds, each.scv) for name, each in costs.items()}
     assert share_errors(measured, simulated_share(apart, again))["urgent_p99"] > 0.15

@@ -204,7 +204,9 @@ class Scheduler:
             if (other := self._instead(now)) is not None:
                 return other
             reason = f"its turn would not end before {cut.urgent} must start: a slot stays free for that"
-            return Hold(reason, now, view.name, until=min(cut.end_by, probe_at, self._waiting.until))
+            # When its turn would have to end may be past: nothing changes by looking again at once.
+            times = (cut.end_by, probe_at, self._waiting.until)
+            return Hold(reason, now, view.name, until=min(each for each in times if each > now))
         self._probes.probed(view.name)
         return self._granted(view, Cut(self._least(view, starved)), needed, starved is not None, tried=True)
 

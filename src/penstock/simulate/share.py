@@ -17,7 +17,7 @@ from math import ceil, floor
 import numpy as np
 
 from penstock.measure.rate_clock import RateClock
-from penstock.scheduling.policies import Fifo, Policy
+from penstock.scheduling.policies import Llf, Policy
 from penstock.simulate.accuracy import compared
 from penstock.simulate.arrivals import Ticks
 from penstock.simulate.costs import TurnCost, fitted
@@ -45,7 +45,7 @@ class ShareSettings:
     seconds: float
     """Measured, after the warm-up."""
     warmup_seconds: float
-    policy: Policy = Fifo()  # noqa: RUF009 -- frozen, and without settings
+    policy: Policy = Llf()  # noqa: RUF009 -- frozen
     slots: int = SLOTS
     seed: int = 0
     created: Mapping[str, float] | None = None

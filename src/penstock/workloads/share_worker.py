@@ -120,7 +120,7 @@ class PenstockRunner:
         from penstock import Engine
 
         self._state = folder / "state"
-        self._engine = Engine(session, state=self._state, slots=SLOTS, policy="fifo")
+        self._engine = Engine(session, state=self._state, slots=SLOTS)
 
     def start(self, load: Load, lines: Lines) -> Sink:
         from penstock import sinks

@@ -70,7 +70,7 @@ SIDES: dict[str, Side] = {
             "tuned FAIR",
             "Penstock's session settings and a FAIR pool for each query, of ten times the weight if urgent",
         ),
-        Side("penstock", "Penstock", "the same queries under Penstock's scheduler, policy fifo"),
+        Side("penstock", "Penstock", "the same queries under Penstock's scheduler, by least laxity"),
     )
 }
 
