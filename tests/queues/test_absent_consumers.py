@@ -82,3 +82,23 @@ def test_what_a_new_consumer_reads_once_more_is_counted_again(tmp_path: Path) ->
         assert spool.free_bytes == 10_000_000 - spool.bytes
         new.commit(new.take(None, tmp_path))
         assert spool.free_bytes == 10_000_000
+
+
+def test_what_nobody_reads_any_more_still_counts_as_it_is_kept(tmp_path: Path) -> None:
+    with Spool(tmp_path / "spool") as spool:
+        spool.subscribe("gone")
+        spool.append(pa.table({"x": [1, 2, 3]}))
+    with Spool(tmp_path / "spool", limit_bytes=10_000_000) as spool:
+        spool.unsubscribe("gone")
+        assert spool.free_bytes == 10_000_000 - spool.bytes
+
+
+def test_room_is_there_when_the_last_who_had_not_committed_is_gone(tmp_path: Path) -> None:
+    with Spool(tmp_path / "spool", limit_bytes=10_000_000) as spool:
+        quick = spool.subscribe("quick")
+        spool.subscribe("slow")
+        spool.append(pa.table({"x": [1, 2, 3]}))
+        quick.commit(quick.take(None, tmp_path))
+        assert spool.free_bytes == 10_000_000 - spool.bytes
+        spool.unsubscribe("slow")
+        assert spool.free_bytes == 10_000_000

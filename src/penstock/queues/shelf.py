@@ -109,8 +109,8 @@ class Shelf:
         A held stage keeps its last rows until its next turn, which never came if its producer waited
         for their room.
         """
-        if self.absent:
-            # Who is not back yet has not committed anything: what it needs is kept.
+        # Who is not back yet has not committed anything; without any reader everything is kept.
+        if self.absent or not self.readers:
             return
         for sequence in sequences:
             if sequence not in self.segments or sequence in self.spared:

@@ -254,11 +254,10 @@ class Spool:
             self._mark(consumer).unlink(missing_ok=True)
             self._shelf.absent.discard(consumer)
             reader = self._shelf.readers.pop(consumer, None)
-            if reader is None:
-                self._shelf.make_room(self._shelf.segments)
-                return
-            reader.leave()
+            if reader is not None:
+                reader.leave()
             removed = self._shelf.collect(list(self._shelf.segments))
+            self._shelf.make_room(self._shelf.segments)
         self._shelf.drop_data(removed)
         self._shelf.listeners.tell()
 

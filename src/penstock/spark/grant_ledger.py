@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -94,11 +93,17 @@ class GrantLedger:
 
     def let_go(self) -> None:
         """Removes rows that were given up. Not under the lock: who is woken by it looks at the stage."""
-        with suppress(IndexError):
-            while True:
-                number, slices = self._given_up.popleft()
-                self._inputs.release(slices)
-                self._books.forget_below(number + 1)
+        while (gone := self._next_given_up()) is not None:
+            number, slices = gone
+            self._inputs.release(slices)
+            self._books.forget_below(number + 1)
+
+    def _next_given_up(self) -> tuple[int, Slices] | None:
+        """Two threads may ask at once, where a query is adrift."""
+        try:
+            return self._given_up.popleft()
+        except IndexError:
+            return None
 
     def close(self) -> None:
         self._books.close()
