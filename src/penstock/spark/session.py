@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from penstock.errors import PenstockError
 from penstock.spark.cluster.settings import (
     ONLY_HERE,
     cluster_preset,
@@ -202,10 +203,10 @@ def session_warnings(session: "SparkSession") -> list[str]:
     for key, setting in preset(cores).items():
         if not setting.cost_without:
             continue
-        value = session.conf.get(key, "(Spark's default)")
+        value = _value(session, key)
         slow = value != setting.value
         if key == "spark.sql.shuffle.partitions":
-            slow = value is not None and value.isdigit() and int(value) > 4 * cores
+            slow = value.isdigit() and int(value) > 4 * cores
         if slow:
             found.append(
                 f"{key} is {value}: {setting.why}; that is {setting.cost_without}. Set it to {setting.value}"
@@ -213,8 +214,30 @@ def session_warnings(session: "SparkSession") -> list[str]:
     return found
 
 
+def _value(session: "SparkSession", key: str) -> str:
+    """As it is set, or as Spark has it: a default that is named must be of the setting's own type."""
+    from pyspark.errors import PySparkException
+
+    try:
+        return session.conf.get(key) or ""
+    except PySparkException:
+        return "not set"
+
+
 def prepare_session(session: "SparkSession") -> None:
-    """Gives a session what every stage needs: Penstock's classes, and time stamps with statistics."""
+    """Gives a session what every stage needs: Penstock's classes, and time stamps with statistics.
+
+    Its threads must find the classes from its start on: a jar that is added later is seen by the one that
+    has added it alone.
+    """
+    from py4j.java_gateway import JavaPackage
+
+    if isinstance(jvm(session).penstock.LightConfiguration, JavaPackage):
+        raise PenstockError(
+            "a session of your own must have Penstock's classes from its start, got one without: build it "
+            'with .config("spark.jars", str(penstock_jar())), from penstock.spark.jar import penstock_jar, '
+            "in a process that has no session yet; or let Engine() start one"
+        )
     _show_workers_the_package(session)
     session.sql(f"ADD JAR '{penstock_jar()}'")
     jvm(session).penstock.LightConfiguration.make(java_session(session))
