@@ -126,6 +126,17 @@ def test_a_hold_is_never_until_a_time_that_is_past() -> None:
     assert held.until > 1.2
 
 
+def test_work_waits_for_more_rows_only_while_more_may_come() -> None:
+    scheduler = Scheduler(Llf(), slots=2)
+    window = replace(urgent(5.0, "window", deferred=True), rows_waiting=10, fixed_seconds=0.1)
+    scheduler.wait(window)
+    assert isinstance(scheduler.next(1.0), Hold)
+    scheduler.draining = True
+    granted = scheduler.next(1.0)
+    assert isinstance(granted, Grant)
+    assert granted.rows == 10
+
+
 def test_work_for_a_window_that_is_not_complete_waits_while_other_work_can_run() -> None:
     scheduler = Scheduler(Llf(), slots=1)
     window = replace(urgent(5.0, "window", deferred=True), row_seconds=0.1)

@@ -83,7 +83,7 @@ class Scheduler:
         self._probes = Probes()
         self._use = SlotUse()
         self.draining = False
-        """No more rows come: a block that is not complete runs once nothing else does."""
+        """No more rows come: what waits for more of them, such as a block's rest, runs once nothing else does."""
         self._now = -inf
         self._during_turn: dict[str, StageView] = {}  # waits, but is still in a turn
         self._waiting = WaitingStages()
@@ -231,10 +231,10 @@ class Scheduler:
     def _put_off_until(self, view: StageView, now: float) -> float:
         """Until when a turn for what there is would be for nothing; `now` where it would not be."""
         how, _, until = self._waiting.place_of(view.name)
+        if how not in (UNTIL_IT_PAYS, UNTIL_COMPLETE) or (self.draining and not self._turns):
+            return now
         if how == UNTIL_IT_PAYS:
             return until
-        if how != UNTIL_COMPLETE or (self.draining and not self._turns):
-            return now
         oldest = self._waiting.oldest or view
         return min(view.ready_since, oldest.ready_since) + self._patience
 
