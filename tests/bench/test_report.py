@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from penstock.bench.report import report
+from penstock.bench.report import report, write_json
 from penstock.bench.result import BenchResult, Plot, Table, at_least, at_most
 from penstock.bench.stats import Summary, single
 
@@ -49,6 +49,12 @@ def test_a_figure_that_is_not_a_number_is_null_and_missed(tmp_path: Path) -> Non
     shown = _reported(result, tmp_path / "turns.json")
     assert json.loads((tmp_path / "turns.json").read_text())["figures"] == {"hop_ms": None}
     assert "missed: hop_ms" in shown
+
+
+def test_what_is_known_so_far_can_be_written_where_no_folder_is_yet(tmp_path: Path) -> None:
+    path = tmp_path / "new" / "riot.json"
+    write_json(BenchResult("riot"), path)
+    assert json.loads(path.read_text()) == {"bench": "riot", "figures": {}, "setup": {}}
 
 
 def _line(shown: str, figure: str) -> list[str]:

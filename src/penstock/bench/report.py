@@ -26,7 +26,6 @@ def report(
 ) -> None:
     """Writes the file and its plots, then prints the figures, where the files are, and how to repeat it."""
     result.setup = {"command": command, "machine": dict(machine), **result.setup}
-    path.parent.mkdir(parents=True, exist_ok=True)
     write_json(result, path)
     pictures = [save_plot(plot, path) for plot in result.plots]
     console = console or Console(width=WIDTH)
@@ -43,6 +42,7 @@ def write_json(result: BenchResult, path: Path) -> None:
     """The figures and how they came about, and nothing else; a figure that is not a number is null."""
     figures = {name: value if math.isfinite(value) else None for name, value in result.figures.items()}
     told = {"bench": result.bench, "figures": figures, "setup": result.setup}
+    path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(told, indent=2, default=str) + "\n")
 
 

@@ -83,7 +83,7 @@ class Scheduler:
         self._probes = Probes()
         self._use = SlotUse()
         self.draining = False
-        """No more rows come: what waits for more of them, such as a block's rest, runs once nothing else does."""
+        """No more rows come: what waits for more, as a block's rest does, runs once nothing else does."""
         self._now = -inf
         self._during_turn: dict[str, StageView] = {}  # waits, but is still in a turn
         self._waiting = WaitingStages()

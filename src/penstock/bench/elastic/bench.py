@@ -81,7 +81,6 @@ def _part(name: str, folder: Path, result: BenchResult, settings: BenchSettings)
         settings.say(f"{name} failed: {error}")
         result.marks = {**MARKS[name], **result.marks}
         result.setup.setdefault("failed", {})[name] = f"{type(error).__name__}: {error}"
-    settings.json.parent.mkdir(parents=True, exist_ok=True)
     write_json(result, settings.json)
 
 
