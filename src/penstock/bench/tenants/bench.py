@@ -10,6 +10,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+from penstock.bench.report import write_json
 from penstock.bench.result import BenchResult, BenchSettings, Plot, Table
 from penstock.bench.tenants import plots
 from penstock.bench.tenants.lateness import told
@@ -67,8 +68,15 @@ def run(settings: BenchSettings) -> BenchResult:
             for name in settings.option("scenario") or SCENARIOS:
                 settings.say(f"scenario {name}")
                 SCENARIOS[name](stand, result)
+                _keep(result, stand, settings)
         result.setup |= described(stand) | {"tables": told_tables(result.tables)}
     return result
+
+
+def _keep(result: BenchResult, stand: Stand, settings: BenchSettings) -> None:
+    """Writes what is known so far: all scenarios take hours."""
+    known = described(stand) | {"tables": told_tables(result.tables)}
+    write_json(replace(result, setup={**result.setup, **known}), settings.json)
 
 
 def chosen_times(settings: BenchSettings) -> Times:
