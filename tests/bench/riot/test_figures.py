@@ -231,6 +231,21 @@ def test_each_consumption_and_policy_has_its_highest_rate() -> None:
     ]
 
 
+def test_our_own_policy_counts_with_the_better_of_its_two_searches() -> None:
+    result = BenchResult("riot")
+    again = {"min-latency": Curve((step(1000, 0.4),)), "longest-queue": Curve((step(1200, 0.4),))}
+    one = comparison(HELD, policies=again, fused=Curve((step(2400, 0.5),)))
+    put_figures(result, {"pred": one})
+    assert result.figures["pred_throughput_ratio"] == 20.0
+    assert result.figures["pred_rate"] == result.figures["pred_rate_longest_queue"] == 1200
+    assert result.figures["pred_fused_ratio"] == 2.0
+    assert [row[1:3] for row in result.tables[0].rows[1:4]] == [
+        ("Penstock, longest-queue", "900"),
+        ("Penstock, min-latency", "1,000"),
+        ("Penstock, longest-queue, once more", "1,200"),
+    ]
+
+
 def test_every_picture_can_be_drawn(tmp_path: Path) -> None:
     curves = {"all": Curve((step(500, 0.5),))}
     pairs = [(step(6, 0.3), step(6, 0.1))]

@@ -94,6 +94,7 @@ class Comparison:
     in_turn: Pairs = field(default_factory=list)
     """At the highest rate that the rival holds."""
     policies: dict[str, Curve] = field(default_factory=dict)
+    """Those asked for, and at last our own once more: code grows warmer from search to search."""
     consumptions: dict[str, Curve] = field(default_factory=dict)
     fused: Curve | None = None
     at_most: Pairs = field(default_factory=list)
@@ -111,6 +112,11 @@ class Comparison:
     def plain_best(self) -> Step:
         """The rival at its highest rate or, where it held none, at the least that was tried."""
         return self.plain.highest or self.plain.least
+
+    @property
+    def ours_best(self) -> Step | None:
+        """Ours at the highest rate of its searches, as the rival has two as well; None without any."""
+        return higher(self.ours, self.policies.get(OWN_POLICY, self.ours)).highest
 
 
 class Measured:
@@ -318,11 +324,12 @@ def _in_turn(
 
 def _variants(made: Comparison, ours: Measured) -> None:
     best = made.ours.highest or made.ours.least
-    for policy in made.job.policies:
-        if policy != OWN_POLICY:
-            ours.reschedule(policy)
-            low = [share * best.rate for share in LOW_STEPS]
-            made.policies[policy] = ours.climb(best.rate * 0.6, policy, roughly=True, low_steps=low)
+    others = [policy for policy in made.job.policies if policy != OWN_POLICY]
+    for policy in (*others, OWN_POLICY) if others else ():
+        ours.reschedule(policy)
+        low = [share * best.rate for share in LOW_STEPS]
+        roughly = policy != OWN_POLICY
+        made.policies[policy] = ours.climb(best.rate * 0.6, policy, roughly=roughly, low_steps=low)
     made.consumptions = _consumptions(made.job, ours, best.rate)
     if made.job.fused:
         ours.reschedule(OWN_POLICY)

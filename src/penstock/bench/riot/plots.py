@@ -73,10 +73,13 @@ def _line(axes: Axes, name: str, curve: Curve, colour: str) -> None:
 
 
 def _limits(axes: Axes, figure: Figure) -> None:
+    from matplotlib.ticker import LogLocator, NullFormatter
+
     axes.set_xscale("log")
     axes.set_yscale("log")
-    for ticks in (axes.yaxis.set_major_formatter, axes.yaxis.set_minor_formatter):
-        ticks("{x:g}")
+    axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    axes.yaxis.set_major_formatter("{x:g}")
+    axes.yaxis.set_minor_formatter(NullFormatter())
     axes.axhline(LATENCY_LIMIT_SECONDS, color="#444444", linestyle="--", linewidth=1)
     axes.set_xlabel("rows published per second")
     axes.set_ylabel("mean latency, s")
@@ -105,8 +108,8 @@ def draw_times(figure: Figure, one: Comparison) -> None:
     for place, (axes, title) in enumerate(zip(both, ("plain Spark", OWN_POLICY), strict=True)):
         _bars(axes, [pair[place] for pair in at_rates])
         plain_axes(axes, title)
-    rates = ", ".join(f"{own.rate:,.3g}" for _, own in at_rates)
-    both[0].set_ylabel(f"seconds of a row at {rates} rows/s")
+    rates = ", ".join(f"{own.rate:,.0f}" if own.rate >= 10 else f"{own.rate:.1f}" for _, own in at_rates)
+    both[0].set_ylabel(f"seconds of a row at\n{rates} rows/s")
     handles, labels = both[0].get_legend_handles_labels()
     figure.legend(handles[:3], labels[:3], loc="outside lower center", ncols=3, frameon=False)
 
