@@ -40,6 +40,22 @@ def test_a_filter_and_a_projection_give_just_the_rows_and_columns_asked_for(
     assert kinds(runs) == {"p.twice": "direct"}
 
 
+@pytest.mark.parametrize("rows", [60, 6_000], ids=["without a job", "as a job"])
+def test_a_turn_over_a_small_segment_and_a_large_one_keeps_their_order(
+    engine: EngineFactory, spool: SpoolFactory, rows: int
+) -> None:
+    source, kept, runs = spool(), Kept(), engine()
+    made = readings(rows, seconds=30)
+    source.append(table(made[: rows // 6]))
+    source.append(table(made[rows // 6 :]))
+    pipeline = Pipeline("p")
+    pipeline.source("readings", from_spool(source)).operator("same", plus(0)).sink("out", kept.sink)
+    runs.submit(pipeline)
+    runs.drain()
+    assert len(kept.turns) == 1
+    assert [row["id"] for row in kept.rows] == [row["id"] for row in made]
+
+
 def test_two_sinks_on_one_stream_both_get_every_row(engine: EngineFactory, spool: SpoolFactory) -> None:
     source, one, two, runs = spool(), Kept(), Kept(), engine()
     pipeline = Pipeline("p")

@@ -37,7 +37,7 @@ final class CollectedTurn extends PlannedTurn {
     TaskContextImpl context = (TaskContextImpl) TaskContext$.MODULE$.empty();
     try {
       ArrayList collected = new ArrayList();
-      Iterator rows = rows(copyOf(plan).execute(), context);
+      Iterator rows = rows(ordered(copyOf(plan)).execute(), context);
       while (rows.hasNext()) {
         // The iterator fills one row again and again.
         collected.add(((InternalRow) rows.next()).copy());

@@ -1,12 +1,19 @@
 package penstock;
 
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Comparator;
+import java.util.HashMap;
 import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.Path;
+import org.apache.spark.Partition;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.execution.datasources.FileIndex;
+import org.apache.spark.sql.execution.datasources.FilePartition;
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 import org.apache.spark.sql.execution.datasources.PartitionDirectory;
+import org.apache.spark.sql.execution.datasources.PartitionedFile;
 import org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat;
 import org.apache.spark.sql.types.StructType;
 import scala.Option;
@@ -63,6 +70,45 @@ public class GrantedFiles implements FileIndex {
       names[i] = entries[i].substring(space + 1);
     }
     grant(names, sizes);
+  }
+
+  /** Spark shares files out by their size, the largest first: these partitions are to read them as they were granted. */
+  final void inOrder(Partition[] partitions) {
+    String[] granted = paths;
+    if (granted.length < 2) {
+      return;
+    }
+    HashMap places = new HashMap();
+    for (int i = 0; i < granted.length; i++) {
+      places.put(new Path(granted[i]), Integer.valueOf(i));
+    }
+    ArrayList files = new ArrayList();
+    for (int i = 0; i < partitions.length; i++) {
+      files.addAll(Arrays.asList(((FilePartition) partitions[i]).files()));
+    }
+    files.sort(new ByPlace(places));
+    int next = 0;
+    for (int i = 0; i < partitions.length; i++) {
+      PartitionedFile[] own = ((FilePartition) partitions[i]).files();
+      for (int j = 0; j < own.length; j++) {
+        own[j] = (PartitionedFile) files.get(next++);
+      }
+    }
+  }
+
+  private static final class ByPlace implements Comparator {
+    private final HashMap places;
+
+    ByPlace(HashMap places) {
+      this.places = places;
+    }
+
+    public int compare(Object one, Object other) {
+      PartitionedFile first = (PartitionedFile) one;
+      PartitionedFile second = (PartitionedFile) other;
+      int place = ((Integer) places.get(first.toPath())).compareTo((Integer) places.get(second.toPath()));
+      return place != 0 ? place : Long.compare(first.start(), second.start());
+    }
   }
 
   public HadoopFsRelation relation(SparkSession session, StructType schema) {

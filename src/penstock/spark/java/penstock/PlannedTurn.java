@@ -116,7 +116,7 @@ public class PlannedTurn extends QueryExecution {
     Option before = SparkSession.getActiveSession();
     SparkSession.setActiveSession(session);
     try {
-      return dataset(new PlannedTurn(session, analyzed, copyOf(plan)));
+      return dataset(new PlannedTurn(session, analyzed, ordered(copyOf(plan))));
     } finally {
       restore(before);
     }
@@ -142,7 +142,7 @@ public class PlannedTurn extends QueryExecution {
     TaskContextImpl context = (TaskContextImpl) TaskContext$.MODULE$.empty();
     try {
       String zone = session.sessionState().conf().sessionLocalTimeZone();
-      Files.write(Paths.get(file), arrow(rows(copyOf(plan).execute(), context), schema, zone));
+      Files.write(Paths.get(file), arrow(rows(ordered(copyOf(plan)).execute(), context), schema, zone));
     } finally {
       restore(before);
       context.markTaskCompleted(Option.empty());
@@ -162,6 +162,20 @@ public class PlannedTurn extends QueryExecution {
   /** What a plan has found out about its files, it keeps; its copy finds out anew, in the session active now. */
   static SparkPlan copyOf(SparkPlan plan) {
     return (SparkPlan) plan.clone();
+  }
+
+  /** Rows of several files in the order of their grant, so that a stage further down sees them in it. */
+  static SparkPlan ordered(SparkPlan plan) {
+    Iterator leaves = plan.collectLeaves().iterator();
+    while (leaves.hasNext()) {
+      Object leaf = leaves.next();
+      FileSourceScanExec scan = leaf instanceof FileSourceScanExec ? (FileSourceScanExec) leaf : null;
+      // An operator may read files of its own.
+      if (scan != null && scan.relation().location() instanceof GrantedFiles) {
+        ((GrantedFiles) scan.relation().location()).inOrder(scan.inputRDD().partitions());
+      }
+    }
+    return plan;
   }
 
   static void restore(Option session) {
