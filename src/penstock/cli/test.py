@@ -17,9 +17,9 @@ CHECKS: tuple[tuple[str, tuple[str, ...]], ...] = (
 )
 
 KAFKA = "--kafka"
-# Most tests wait more than they compute: two processes, each with a Spark session of its own.
+# Most tests wait more than they compute: three processes, each with a Spark session of its own.
 TESTS: tuple[tuple[str, tuple[str, ...]], ...] = (
-    ("tests: pytest", ("pytest", "-rs", "-n", "2", "--dist", "loadfile", "-m", "not alone")),
+    ("tests: pytest", ("pytest", "-rs", "-n", "3", "--dist", "loadfile", "-m", "not alone")),
     ("tests that run alone: pytest", ("pytest", "-rs", "-m", "alone")),
 )
 
