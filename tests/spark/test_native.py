@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -67,6 +68,23 @@ def test_a_query_that_is_stopped_at_once_leaves_nothing_running(
     runs.start(spark.readStream.format("rate").load(), Kept().sink, name="short")
     runs.stop()
     assert [query.name for query in spark.streams.active] == []
+
+
+def test_an_engine_stops_though_its_query_was_ended_by_somebody_just_before(
+    engine: EngineFactory, spark: SparkSession
+) -> None:
+    kept, runs = Kept(), engine()
+    runs.start(spark.readStream.format("rate").option("rowsPerSecond", 20).load(), kept.sink, name="ended")
+    eventually(lambda: len(kept.rows) > 0)
+    [query] = spark.streams.active
+    # It returns only when the query's callback has.
+    threads = [threading.Thread(target=each, daemon=True) for each in (query.stop, runs.stop)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join(30)
+    assert not any(each.is_alive() for each in threads)
+    assert spark.streams.active == []
 
 
 def test_rows_of_the_rate_source_arrive_once_each_with_their_latency(engine: EngineFactory) -> None:

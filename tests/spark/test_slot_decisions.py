@@ -29,7 +29,7 @@ def decisions(most_slots: int, looks: int = 2) -> tuple[list[SlotDecision], Slot
     running: Any = SimpleNamespace(
         name="p",
         state="running",
-        stages=[SimpleNamespace(name=name) for name in NAMES],
+        stages=[SimpleNamespace(name=name, slots_may_change=True) for name in NAMES],
         meters=SimpleNamespace(look=lambda now, stages: figures(now)),
     )
     for look in range(looks):

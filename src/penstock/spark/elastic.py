@@ -31,7 +31,6 @@ from penstock.spark.cluster.nodes import AllocatedNodes, StandaloneNodes
 from penstock.spark.cluster.pool import ClusterPool, is_local
 from penstock.spark.cluster.standalone import StandaloneCluster
 from penstock.spark.kept_lines import KeptLines
-from penstock.spark.native import NativeStage
 from penstock.spark.running import RunningPipeline
 from penstock.spark.surroundings import Surroundings
 
@@ -258,7 +257,7 @@ def managed(running: RunningPipeline) -> ManagedPipeline:
         ManagedStage(
             each.name,
             replicas=slots[each.name].slots,
-            elastic=not isinstance(slots[each.name], NativeStage),
+            elastic=slots[each.name].slots_may_change,
         )
         for each in running.graph.stages
     )

@@ -39,6 +39,8 @@ class NativeStage(StageBase):
     The first batch after a start, and any that comes without a grant, asks for its slot in the callback.
     """
 
+    slots_may_change = False
+
     def __init__(self, place: Place, destination: Destination, journal: Journal, parts: NativeParts):
         super().__init__(place, destination, journal, "held")
         self._backlog = parts.backlog
@@ -177,6 +179,12 @@ class NativeStage(StageBase):
         if self._event_time is None:
             return Dating(TurnInput())
         return Dating(TurnInput(), self._event_time.column, self._event_time.delay_seconds)
+
+    def rescale(self, slots: int) -> float:
+        raise PenstockError(
+            f"slots must be for a stage that reads a queue, got {self.name!r}, whose source Spark reads "
+            "itself: nothing was changed; put a queue() behind the source"
+        )
 
     def check(self, alive: frozenset[str]) -> None:
         """Notices a query that has died, or that found nothing to do when it was granted a turn."""

@@ -17,7 +17,6 @@ from penstock.plan.model_choice import Choice
 from penstock.plan.slot_changes import SlotDecision, finite
 from penstock.plan.slot_models import POOL, StageModels, behind, measured
 from penstock.spark.dispatcher import Dispatcher
-from penstock.spark.native import NativeStage
 from penstock.spark.rescaling import Rescaler
 from penstock.spark.running import RunningPipeline
 
@@ -55,7 +54,7 @@ class SlotControl:
             controlled = self._of(running.name)
             if figures is None or controlled is None or controlled.acting or running.state != "running":
                 continue
-            fixed = {stage.name for stage in stages if isinstance(stage, NativeStage)}
+            fixed = {stage.name for stage in stages if not stage.slots_may_change}
             own = {name: each for name, each in figures.stages.items() if name not in fixed}
             self._decide(running, controlled, replace(figures, stages=own))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -77,7 +77,15 @@ class Destination:
 
 
 class StageBase:
-    """The part of a stage's life that does not depend on how its turns run."""
+    """The part of a stage's life that does not depend on how its turns run.
+
+    What only some kinds of stages have to tell, the others answer here.
+    """
+
+    slots_may_change = True
+    runs_before: Callable[[str], bool] | None = None
+    """Tells whether the operators before a given one run on the rows of the turn that failed; None where that
+    cannot be tried."""
 
     def __init__(
         self,
@@ -109,7 +117,9 @@ class StageBase:
             sources,
             stateful=kind == "held",
         )
-        self.line = StageLine(settings, consumers or {}, place.dispatcher.context_policy, self._arrived)
+        self.consumers = consumers or {}
+        """Of its queues, by name; none where Spark reads the source itself."""
+        self.line = StageLine(settings, self.consumers, place.dispatcher.context_policy, self._arrived)
         self.line.restore(journal.entry.progress, self.now)
         # Before anything is taken: what waits from before the start is taken in as it stands.
         self.line.look(self.now)
@@ -135,6 +145,26 @@ class StageBase:
         self.place.meters.slots_changed(self.name)
 
     @property
+    def rows_waiting(self) -> int:
+        """In its queues."""
+        return sum(each.rows_waiting for each in self.consumers.values())
+
+    @property
+    def read_up(self) -> bool:
+        """Whether it has committed all there is to read, as far as its queues do not tell that."""
+        return True
+
+    @property
+    def sources_away(self) -> Collection[str]:
+        """The queues it reads whose broker is not there now."""
+        return ()
+
+    @property
+    def end_is_away(self) -> bool:
+        """Whether it writes to a process elsewhere that is not there now."""
+        return False
+
+    @property
     def now(self) -> float:
         return self.place.dispatcher.clock()
 
@@ -152,6 +182,9 @@ class StageBase:
         end = self.destination.dead if output.get("dead") else self.destination.end
         if end is not None:
             end.show(output)
+
+    def check(self, alive: frozenset[str]) -> None:
+        """Notices a query that is not among those alive; most stages have none."""
 
     def fail(self, error: BaseException) -> None:
         """The turn has failed: its pipeline stops, and its slots are free whatever happens."""

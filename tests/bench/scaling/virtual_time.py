@@ -108,6 +108,7 @@ class VirtualStage:
     busy: bool = False
     batch: int = -1
     last_end: float = NO_TURN_YET
+    slots_may_change: bool = True
 
 
 class VirtualRun:

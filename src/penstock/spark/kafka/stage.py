@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Collection
 from dataclasses import replace
 
 from penstock.errors import PenstockError
@@ -43,6 +44,10 @@ class TopicStage(DirectStage):
     def may_run(self) -> bool:
         """Also not while the cluster is away: its rows wait, and it takes no slot."""
         return self.source.ready and super().may_run
+
+    @property
+    def sources_away(self) -> Collection[str]:
+        return () if self.source.ready else tuple(self.consumers)
 
     @property
     def read_up(self) -> bool:
