@@ -1,12 +1,15 @@
 """`penstock dead-letters` on a state directory, with its queues open and without."""
 
 import json
+import os
+import time
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
 from penstock.cli.main import main
+from penstock.queues.owner import OwnerLock
 from penstock.queues.spool import Spool
 
 
@@ -79,3 +82,30 @@ def test_a_pipeline_that_has_put_nothing_aside_and_one_that_is_not_there(
     assert capsys.readouterr().out == "pipeline 'alerts' has put no row aside\n"
     assert main(["dead-letters", "bills", "--state", str(state)]) == 2
     assert "no pipeline 'bills' has state in" in capsys.readouterr().err
+
+
+def test_rows_that_were_shown_are_cleared_and_later_ones_stay(
+    state: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with queue(state, "parse") as spool:
+        spool.append(letters(("malformed JSON", "{1")))
+    with Spool(state / "alerts/queues/parse.dead", clock=lambda: 5e9) as spool:
+        spool.append(letters(("malformed JSON", "{2")), producer="later")
+    assert main(["dead-letters", "alerts", "--state", str(state), "--json", "--clear"]) == 0
+    shown = capsys.readouterr()
+    assert [json.loads(line)["raw"] for line in shown.out.splitlines()] == ["{1"]
+    assert shown.err == "removed 1\n"
+    with queue(state, "parse") as spool:
+        assert [segment.producer for segment in spool.segments] == ["later"]
+
+
+def test_an_engine_that_runs_is_asked_to_clear_them(state: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    running = OwnerLock(state)
+    with queue(state, "parse") as spool:
+        spool.append(letters(("malformed JSON", "{1")))
+        begun = time.time()
+        assert main(["dead-letters", "alerts", "--state", str(state), "--clear"]) == 0
+        assert spool.rows == 1, "the queue is the engine's"
+    running.release()
+    assert begun <= float((state / "alerts/clear-dead-letters").read_text()) <= time.time()
+    assert f"the engine that runs (process {os.getpid()}) removes them" in capsys.readouterr().err

@@ -230,7 +230,7 @@ def test_another_process_is_turned_away(open_spool: Open, tmp_path: Path) -> Non
     assert f"is in use by process {os.getpid()}" in ended.stderr
 
 
-def test_listeners_hear_of_publications_and_releases_without_the_lock(
+def test_listeners_hear_of_rows_that_come_or_of_room_without_the_lock(
     open_spool: Open, rows: Rows, tmp_path: Path
 ) -> None:
     spool = open_spool()
@@ -248,13 +248,18 @@ def test_listeners_hear_of_publications_and_releases_without_the_lock(
 
     spool.add_listener(broken)
     spool.add_listener(listener)
+    spool.add_listener(lambda: heard.append(100 + len(spool.segments)), to_room=True)
     spool.append(rows(0, 1))
+    taken = reader.take(None, tmp_path)
+    reader.give_back(taken)
+    assert heard == [-1, 1, 1]
     taken = reader.take(None, tmp_path)
     reader.commit(taken)
     reader.release(taken)
+    assert heard[3:] == [100]
     spool.remove_listener(listener)
     spool.append(rows(0, 1))
-    assert heard == [-1, 1, 0]
+    assert heard[4:] == []
 
 
 def test_a_position_the_spool_never_reached_is_refused(open_spool: Open, rows: Rows) -> None:
@@ -360,3 +365,35 @@ def test_together_nothing_is_published_of_nothing_and_tables_must_be_alike(open_
     assert spool.segments == ()
     with pytest.raises(SpoolError, match=r"same columns, got \['n'\] of 'b' and \['ts'\] of 'a'"):
         spool.append_together({"a": stamped(1), "b": pa.table({"n": [1]})})
+
+
+def test_a_spool_that_nobody_reads_is_cleared_up_to_a_time(open_spool: Open, rows: Rows) -> None:
+    now = [10.0]
+    spool = open_spool(clock=lambda: now[0])
+    old = spool.append(rows(0, 3))
+    now[0] = 20.0
+    new = spool.append(rows(3, 2))
+    assert spool.clear(published_by=15.0) == 3
+    assert (spool.segments, spool.rows, spool.bytes) == ((new,), 2, new.bytes)
+    assert not (spool.path / old.files[0]).exists()
+    spool.clear(published_by=25.0)
+    spool.close()
+    again = open_spool()
+    assert again.segments == ()
+    assert again.append(rows(0, 1)).batch == 2, "numbers go on"
+
+
+def test_a_spool_with_a_consumer_even_one_that_is_away_is_not_cleared(open_spool: Open, rows: Rows) -> None:
+    spool = open_spool()
+    spool.subscribe("reader")
+    spool.append(rows(0, 3))
+    for _ in range(2):
+        with pytest.raises(SpoolError) as refused:
+            spool.clear(published_by=1e12)
+        assert str(refused.value) == (
+            f"a spool must have no consumers to be cleared, but {spool.name!r} has ['reader']: "
+            "they would miss rows; nothing was removed"
+        )
+        assert spool.rows == 3
+        spool.close()
+        spool = open_spool()

@@ -11,6 +11,7 @@ from tests.spark.conftest import EngineFactory, SpoolFactory, eventually
 from tests.spark.streams import Kept, dead_letters
 
 from penstock import Pipeline, sinks, sources
+from penstock.cli.main import main
 from penstock.errors import PenstockError
 from penstock.spark.feeders import Feeder
 
@@ -121,6 +122,26 @@ def test_dead_letters_can_be_read_while_the_pipeline_runs(engine: EngineFactory,
     letters = runs.dead_letters("p").to_pylist()
     assert {letter["raw"]: letter["dead_letter"] for letter in letters} == BAD
     assert kept.column("id") == [1]
+    assert runs.clear_dead_letters("p") == len(BAD)
+    assert runs.dead_letters("p").num_rows == 0
+
+
+def test_dead_letters_are_cleared_where_a_command_asks_for_it(
+    engine: EngineFactory, spool: SpoolFactory, state: Path
+) -> None:
+    source, kept, runs = spool(), Kept(), engine()
+    pipeline = Pipeline("p")
+    stream = pipeline.source("lines", sources.FromSpool(source, "value STRING"))
+    stream.parse("parse", FIELDS).sink("out", kept.sink)
+    runs.submit(pipeline)
+    source.append(lines(["nonsense"]))
+    runs.drain()
+    assert main(["dead-letters", "p", "--state", str(state), "--clear"]) == 0
+    eventually(lambda: runs.dead_letters("p").num_rows == 0)
+    source.append(lines(["more nonsense"]))
+    runs.drain()
+    assert [letter["raw"] for letter in runs.dead_letters("p").to_pylist()] == ["more nonsense"]
+    assert not (state / "p/clear-dead-letters").exists()
 
 
 def test_a_function_that_exits_stops_its_pipeline_and_frees_its_slot(

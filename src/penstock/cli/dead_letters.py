@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+import time
 from collections import Counter, deque
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -33,25 +34,54 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("-n", type=int, default=20, metavar="N", help="show the last N (default: 20)")
     parser.add_argument("--json", action="store_true", help="all of them, a JSON object a line")
+    parser.add_argument("--clear", action="store_true", help="remove what was shown; later rows stay")
 
 
 def run(args: argparse.Namespace) -> int:
-    letters = dead_letters(StateDirectory(args.state).folder(args.pipeline))
+    state = StateDirectory(args.state)
+    folder = state.folder(args.pipeline)
+    looked_at = time.time()
+    letters = (each for each in dead_letters(folder) if each.at.timestamp() <= looked_at)
     if args.json:
         for each in letters:
             told = {"at": each.at.isoformat(), "queue": each.queue, "dead_letter": each.reason}
             print(json.dumps({**told, "raw": each.raw}, ensure_ascii=False))
+    elif not _show_last(letters, args.n):
+        print(f"pipeline {args.pipeline!r} has put no row aside")
         return 0
+    if args.clear:
+        _clear(state, folder, looked_at)
+    return 0
+
+
+def _show_last(letters: Iterator[DeadLetter], count: int) -> bool:
+    """As a table, with the most frequent reasons; whether there are any."""
     reasons: Counter[str] = Counter()
-    last: deque[DeadLetter] = deque(maxlen=max(args.n, 1))
+    last: deque[DeadLetter] = deque(maxlen=max(count, 1))
     for each in letters:
         reasons[each.reason] += 1
         last.append(each)
-    if not reasons:
-        print(f"pipeline {args.pipeline!r} has put no row aside")
-        return 0
-    _show(reasons, list(last))
-    return 0
+    if reasons:
+        _show(reasons, list(last))
+    return bool(reasons)
+
+
+def _clear(state: StateDirectory, folder: Path, put_aside_by: float) -> None:
+    """An engine that runs owns the queues, and is asked; its answer is in the log of changes."""
+    from penstock.queues.spool import Spool
+    from penstock.spark.dead_letters import clear_request
+    from penstock.stages.stage import DEAD
+
+    process = state.engine_process
+    if process is not None:
+        clear_request(folder).write_text(repr(put_aside_by))
+        print(f"the engine that runs (process {process}) removes them within two seconds", file=sys.stderr)
+        return
+    removed = 0
+    for queue in sorted((folder / "queues").glob(f"*{DEAD}")):
+        with Spool(queue) as spool:
+            removed += spool.clear(put_aside_by)
+    print(f"removed {removed:,}", file=sys.stderr)
 
 
 def dead_letters(folder: Path) -> Iterator[DeadLetter]:

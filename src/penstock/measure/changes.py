@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-ChangeKind = Literal["slots", "nodes", "plan", "policy", "target", "state"]
+ChangeKind = Literal["slots", "nodes", "plan", "policy", "target", "state", "dead letters"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -83,7 +83,7 @@ class Consumer:
 
     def tell(self) -> None:
         """Wakes who waits for what this consumer has committed or released."""
-        self._shelf.listeners.tell()
+        self._shelf.went.tell()
 
     def leave(self) -> None:
         """Nothing waits any more, and nothing is kept for it (the spool calls this, under its lock)."""
@@ -244,7 +244,7 @@ class Consumer:
             removed = self._shelf.collect(whole)
         self._shelf.drop_data(removed)
         self._cutter.drop([path for piece in pieces for path in piece.paths])
-        self._shelf.listeners.tell()
+        self._shelf.went.tell()
 
     def give_back(self, slices: Iterable[Slice]) -> None:
         """These rows, taken but not committed, wait again where they stood; cut files go."""
@@ -262,7 +262,7 @@ class Consumer:
                 ends[sequence] = piece.start
             self._put_back((piece.segment, piece.start) for piece in pieces)
         self._cutter.drop([path for piece in pieces for path in piece.paths])
-        self._shelf.listeners.tell()
+        self._shelf.came.tell()
 
     def _advance(
         self,

@@ -41,7 +41,10 @@ class Shelf:
     disk: Disk
     lock: threading.Condition
     room: Room
-    listeners: Listeners = field(default_factory=Listeners)
+    came: Listeners = field(default_factory=Listeners)
+    """To rows that wait: published, or given back."""
+    went: Listeners = field(default_factory=Listeners)
+    """To room that is free: rows were committed, released or removed."""
     segments: dict[int, Segment] = field(default_factory=dict)
     next_sequence: int = 1
     last: dict[str, tuple[int, int]] = field(default_factory=dict)
@@ -86,6 +89,10 @@ class Shelf:
         readers = self.readers.values()
         free = [n for n in released if n in self.segments and not any(r.needs(n) for r in readers)]
         return [self._remove(self.segments[sequence]) for sequence in free]
+
+    def remove_published_by(self, time: float) -> list[Segment]:
+        """Takes the manifests away of all segments that were published by then; the caller holds the lock."""
+        return [self._remove(each) for each in tuple(self.segments.values()) if each.published <= time]
 
     def _remove(self, segment: Segment) -> Segment:
         name = segment_name(segment.sequence, segment.producer, segment.batch)

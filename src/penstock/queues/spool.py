@@ -147,7 +147,7 @@ class Spool:
         if table.num_rows == 0:
             return Segment(0, producer, 0, (), (), 0, Arrivals(), self._clock())
         segment = self._outbox.append(table, producer, arrivals, timeout, context)
-        self._shelf.listeners.tell()
+        self._shelf.came.tell()
         return segment
 
     def append_together(
@@ -204,7 +204,7 @@ class Spool:
         """
         segment = self._outbox.publish(pending_name, now)
         if segment is not None:
-            self._shelf.listeners.tell()
+            self._shelf.came.tell()
         return segment
 
     def discard_pending(self, keep: Collection[str] = ()) -> tuple[str, ...]:
@@ -259,14 +259,35 @@ class Spool:
             removed = self._shelf.collect(list(self._shelf.segments))
             self._shelf.make_room(self._shelf.segments)
         self._shelf.drop_data(removed)
-        self._shelf.listeners.tell()
+        self._shelf.went.tell()
 
-    def add_listener(self, listener: Listener) -> None:
-        """Called without arguments and without the lock, after each publication, release and giving back."""
-        self._shelf.listeners.add(listener)
+    def clear(self, published_by: float) -> int:
+        """Removes what was published by then, though nobody has read it; how many rows that were.
+
+        Only where nobody reads, as from a queue of dead letters.
+        """
+        with self._lock:
+            self._shelf.check_open()
+            if readers := sorted(self._shelf.readers.keys() | self._shelf.absent):
+                raise SpoolError(
+                    f"a spool must have no consumers to be cleared, but {self.name!r} has {readers}: "
+                    "they would miss rows; nothing was removed"
+                )
+            removed = self._shelf.remove_published_by(published_by)
+        self._shelf.drop_data(removed)
+        self._shelf.went.tell()
+        return sum(each.rows for each in removed)
+
+    def add_listener(self, listener: Listener, *, to_room: bool = False) -> None:
+        """Called without arguments and without the lock, whenever rows were published or given back.
+
+        `to_room`: whenever some were committed, released or removed instead, so that more may fit.
+        """
+        (self._shelf.went if to_room else self._shelf.came).add(listener)
 
     def remove_listener(self, listener: Listener) -> None:
-        self._shelf.listeners.remove(listener)
+        self._shelf.came.remove(listener)
+        self._shelf.went.remove(listener)
 
     def close(self) -> None:
         """Wakes waiting producers with SpoolClosed and lets another process open the directory."""

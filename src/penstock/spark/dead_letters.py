@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from penstock.queues.spool import Spool
 from penstock.spark.results import DEAD_LETTER, RAW
+
+
+def clear_request(folder: Path) -> Path:
+    """Made by `penstock dead-letters --clear` for an engine that runs: rows put aside by when are to go."""
+    return folder / "clear-dead-letters"
 
 
 def dead_letters_in(spools: Iterable[Spool]) -> pa.Table:

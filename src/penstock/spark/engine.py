@@ -237,6 +237,10 @@ class Engine(EngineReports):
         self._running(name).set_latency(sink, seconds)
         self._around.changes.tell("target", f"{name}.{sink}", format_seconds(seconds), "asked for")
 
+    def clear_dead_letters(self, name: str) -> int:
+        """Removes the bad and late rows that a running pipeline has put aside so far; how many."""
+        return self._running(name).clear_dead_letters(self._dispatcher.clock())
+
     def cancel(self, name: str, *, forget: bool = False) -> None:
         """Ends a pipeline; `forget` removes its state too."""
         running = self._running(name)

@@ -100,8 +100,7 @@ class Housekeeping:
         try:
             if running.stages:
                 running.check(alive)
-            if running.asked_to_resume:
-                running.start(resume=True)
+            running.do_as_asked()
         except Exception as error:
             log.error("pipeline %r could not be looked after: %s", running.name, error)
 

@@ -95,9 +95,9 @@ class OpenQueues:
         expected = spec.sources if isinstance(spec, FromSpool) else len(queue.producers)
         return SourcesRule(max(expected, 1), idle)
 
-    def listen(self, spool: Spool, listener: Callable[[], None]) -> None:
-        """Calls `listener` when something has changed in a spool, until it is closed."""
-        spool.add_listener(listener)
+    def listen(self, spool: Spool, listener: Callable[[], None], *, to_room: bool = False) -> None:
+        """Calls `listener` when rows came to a spool, or when they left it, until it is closed."""
+        spool.add_listener(listener, to_room=to_room)
         self._listeners.append((spool, listener))
 
     @property

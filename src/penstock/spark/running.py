@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from functools import partial
 from itertools import count
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 
@@ -21,11 +20,9 @@ from penstock.queues.spool import Spool
 from penstock.spark.away import away_from
 from penstock.spark.blame import blame
 from penstock.spark.compile import Compiler, RunningStage
-from penstock.spark.dead_letters import dead_letters_in
-from penstock.spark.direct import DirectStage
+from penstock.spark.dead_letters import clear_request, dead_letters_in
 from penstock.spark.ends import QueueEnd
 from penstock.spark.feeder_catalog import QueueFeeder
-from penstock.spark.kafka.stage import TopicStage
 from penstock.spark.native import NativeStage
 from penstock.spark.open_queues import OpenQueues, folders_outside
 from penstock.spark.query import queries_alive
@@ -78,11 +75,6 @@ class RunningPipeline:
     def _request(self) -> Path:
         """Made by `penstock resume`."""
         return self.folder / "resume"
-
-    @property
-    def asked_to_resume(self) -> bool:
-        """Whether it failed, has stopped, and was told to go on."""
-        return self.state == "failed" and not self.stages and self._request.exists()
 
     def start(self, *, resume: bool = False) -> None:
         """Opens the state, recovers what a crash left, and lets the stages be scheduled."""
@@ -179,19 +171,17 @@ class RunningPipeline:
     def _launch(self) -> None:
         dispatcher = self._around.dispatcher
         for stage in self.stages:
-            for queue in stage.inputs.consumers if not isinstance(stage, NativeStage) else ():
+            for queue in stage.consumers:
                 if queue in self._queues.spools:
-                    self._listen(self._queues.spools[queue], stage)
-            if isinstance(stage.destination.end, QueueEnd):
-                self._listen(stage.destination.end.spool, stage)
+                    self._queues.listen(self._queues.spools[queue], partial(dispatcher.changed, stage))
+            end = stage.destination.end
+            if isinstance(end, QueueEnd) and end.spool.free_bytes is not None:
+                self._queues.listen(end.spool, partial(dispatcher.changed, stage), to_room=True)
             dispatcher.add(stage)
             if isinstance(stage, NativeStage):
                 dispatcher.submit(partial(self._start_query, stage))
         for feeder in self.feeders:
             feeder.start()
-
-    def _listen(self, spool: Spool, stage: RunningStage) -> None:
-        self._queues.listen(spool, partial(self._around.dispatcher.changed, stage))
 
     def _start_query(self, stage: NativeStage) -> None:
         try:
@@ -207,7 +197,7 @@ class RunningPipeline:
             self._failing = True
         declared = self.graph.stage(stage.name)
         try:
-            self.error = blame(declared, error, self._trial(stage))
+            self.error = blame(declared, error, stage.runs_before)
         except Exception:
             self.error = blame(declared, error, None)
         log.error("%s", self.error)
@@ -222,10 +212,6 @@ class RunningPipeline:
         for each in self.stages:
             self._around.dispatcher.remove(each)
         threading.Thread(target=self._stop_all, name=f"penstock-stop-{self.name}", daemon=True).start()
-
-    def _trial(self, stage: RunningStage) -> Any:
-        """A test whether the operators before a given one run on the rows of the failed turn."""
-        return None if isinstance(stage, NativeStage) else stage.runs_before
 
     def pause(self, paused: bool) -> None:
         """Stops granting turns, or goes on; sources that Penstock plays stop too."""
@@ -244,11 +230,6 @@ class RunningPipeline:
 
     def rescale(self, stage: RunningStage, slots: int) -> float:
         """Lets a stage go on with so many slots, also after a restart; the seconds without a turn."""
-        if isinstance(stage, NativeStage):
-            raise PenstockError(
-                f"slots must be for a stage that reads a queue, got {stage.name!r}, whose source Spark reads "
-                "itself: nothing was changed; put a queue() behind the source"
-            )
         if self.state not in ("running", "paused"):
             raise PenstockError(
                 f"pipeline {self.name!r} must run or be paused for its slots to change, but is {self.state}: "
@@ -307,8 +288,7 @@ class RunningPipeline:
             if looked % LOOKS_TO_TELL == 0:
                 log.warning("stage %r is still in a turn: its pipeline stops when that ends", stage.name)
             try:
-                if not isinstance(stage, DirectStage):
-                    stage.check(queries_alive(self._around.session))
+                stage.check(queries_alive(self._around.session))
             except Exception as error:
                 log.warning("the query of stage %r cannot be asked any more: %s", stage.name, error)
                 return
@@ -320,14 +300,31 @@ class RunningPipeline:
     def check(self, alive: frozenset[str]) -> None:
         """Looks after held queries: one that is not among the runs alive stops the pipeline."""
         for stage in tuple(self.stages):
-            if not isinstance(stage, DirectStage):
-                stage.check(alive)
+            stage.check(alive)
+
+    @property
+    def _dead(self) -> Sequence[Spool]:
+        return [spool for spool in self._queues.own if self.graph.queues[spool.name].dead_letters]
 
     def dead_letters(self) -> pa.Table:
-        """All bad and late rows so far: `dead_letter` (the reason) and `raw`."""
-        return dead_letters_in(
-            spool for spool in self._queues.own if self.graph.queues[spool.name].dead_letters
-        )
+        """All bad and late rows that are kept: `dead_letter` (the reason) and `raw`."""
+        return dead_letters_in(self._dead)
+
+    def clear_dead_letters(self, put_aside_by: float) -> int:
+        """Removes the bad and late rows that were put aside by then; how many."""
+        removed = sum(spool.clear(put_aside_by) for spool in self._dead)
+        self._around.changes.tell("dead letters", self.name, f"{removed:,} removed", "asked for")
+        return removed
+
+    def do_as_asked(self) -> None:
+        """What a command has left a request for: to go on after a failure, or to remove dead letters."""
+        if self.state == "failed" and not self.stages and self._request.exists():
+            self.start(resume=True)
+        request = clear_request(self.folder)
+        if self.stages and request.exists():
+            put_aside_by = float(request.read_text())
+            request.unlink()
+            self.clear_dead_letters(put_aside_by)
 
     @property
     def away(self) -> frozenset[str]:
@@ -336,9 +333,7 @@ class RunningPipeline:
 
     @property
     def rows_waiting(self) -> int:
-        return sum(
-            stage.inputs.rows_waiting for stage in tuple(self.stages) if not isinstance(stage, NativeStage)
-        )
+        return sum(stage.rows_waiting for stage in tuple(self.stages))
 
     @property
     def idle(self) -> bool:
@@ -348,10 +343,10 @@ class RunningPipeline:
                 return False
             if not self._at_rest:
                 return False
-            topics = [stage for stage in self.stages if isinstance(stage, TopicStage)]
+            stages = tuple(self.stages)
         # Not under the lock: looks may take seconds, and what they find may stop the pipeline. It may be in a
         # turn already, or have gone through it to the next queue.
-        return not topics or (all(stage.read_up for stage in topics) and self._at_rest)
+        return all(stage.read_up for stage in stages) and self._at_rest
 
     @property
     def _at_rest(self) -> bool:
