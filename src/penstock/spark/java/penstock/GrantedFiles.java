@@ -1,8 +1,7 @@
 package penstock;
 
 import java.util.ArrayList;
-import java.util.Arrays;
-import java.util.Comparator;
+import java.util.Collections;
 import java.util.HashMap;
 import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.Path;
@@ -72,8 +71,12 @@ public class GrantedFiles implements FileIndex {
     grant(names, sizes);
   }
 
-  /** Spark shares files out by their size, the largest first: these partitions are to read them as they were granted. */
-  final void inOrder(Partition[] partitions) {
+  /**
+   * Spark shares files out by their size, the largest first: these partitions are to read them as they were granted.
+   * Where one task reads them all, one partition after the other, that holds over all of them; else within each, as
+   * tasks have even shares by size.
+   */
+  final void inOrder(Partition[] partitions, boolean byOneTask) {
     String[] granted = paths;
     if (granted.length < 2) {
       return;
@@ -84,30 +87,40 @@ public class GrantedFiles implements FileIndex {
     }
     ArrayList files = new ArrayList();
     for (int i = 0; i < partitions.length; i++) {
-      files.addAll(Arrays.asList(((FilePartition) partitions[i]).files()));
+      PartitionedFile[] own = ((FilePartition) partitions[i]).files();
+      for (int j = 0; j < own.length; j++) {
+        int place = ((Integer) places.get(own[j].toPath())).intValue();
+        files.add(new Placed(byOneTask ? 0 : i, place, own[j]));
+      }
     }
-    files.sort(new ByPlace(places));
+    Collections.sort(files);
     int next = 0;
     for (int i = 0; i < partitions.length; i++) {
       PartitionedFile[] own = ((FilePartition) partitions[i]).files();
       for (int j = 0; j < own.length; j++) {
-        own[j] = (PartitionedFile) files.get(next++);
+        own[j] = ((Placed) files.get(next++)).file;
       }
     }
   }
 
-  private static final class ByPlace implements Comparator {
-    private final HashMap places;
+  /** A file, or a part of one, with its place: partitions that are told apart first, then as it was granted. */
+  private static final class Placed implements Comparable {
+    private final int partition;
+    private final int place;
+    private final PartitionedFile file;
 
-    ByPlace(HashMap places) {
-      this.places = places;
+    Placed(int partition, int place, PartitionedFile file) {
+      this.partition = partition;
+      this.place = place;
+      this.file = file;
     }
 
-    public int compare(Object one, Object other) {
-      PartitionedFile first = (PartitionedFile) one;
-      PartitionedFile second = (PartitionedFile) other;
-      int place = ((Integer) places.get(first.toPath())).compareTo((Integer) places.get(second.toPath()));
-      return place != 0 ? place : Long.compare(first.start(), second.start());
+    public int compareTo(Object object) {
+      Placed other = (Placed) object;
+      if (partition != other.partition) {
+        return Integer.compare(partition, other.partition);
+      }
+      return place != other.place ? Integer.compare(place, other.place) : Long.compare(file.start(), other.file.start());
     }
   }
 

@@ -166,16 +166,21 @@ public class PlannedTurn extends QueryExecution {
 
   /** Rows of several files in the order of their grant, so that a stage further down sees them in it. */
   static SparkPlan ordered(SparkPlan plan) {
-    Iterator leaves = plan.collectLeaves().iterator();
-    while (leaves.hasNext()) {
-      Object leaf = leaves.next();
-      FileSourceScanExec scan = leaf instanceof FileSourceScanExec ? (FileSourceScanExec) leaf : null;
-      // An operator may read files of its own.
-      if (scan != null && scan.relation().location() instanceof GrantedFiles) {
-        ((GrantedFiles) scan.relation().location()).inOrder(scan.inputRDD().partitions());
-      }
-    }
+    order(plan, false);
     return plan;
+  }
+
+  private static void order(SparkPlan plan, boolean byOneTask) {
+    FileSourceScanExec scan = plan instanceof FileSourceScanExec ? (FileSourceScanExec) plan : null;
+    // An operator may read files of its own.
+    if (scan != null && scan.relation().location() instanceof GrantedFiles) {
+      ((GrantedFiles) scan.relation().location()).inOrder(scan.inputRDD().partitions(), byOneTask);
+    }
+    boolean below = byOneTask || (plan instanceof CoalesceExec && ((CoalesceExec) plan).numPartitions() == 1);
+    Iterator children = plan.children().iterator();
+    while (children.hasNext()) {
+      order((SparkPlan) children.next(), below);
+    }
   }
 
   static void restore(Option session) {
