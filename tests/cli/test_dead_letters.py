@@ -108,4 +108,4 @@ def test_an_engine_that_runs_is_asked_to_clear_them(state: Path, capsys: pytest.
         assert spool.rows == 1, "the queue is the engine's"
     running.release()
     assert begun <= float((state / "alerts/clear-dead-letters").read_text()) <= time.time()
-    assert f"the engine that runs (process {os.getpid()}) removes them" in capsys.readouterr().err
+    assert f"the engine that runs (process {os.getpid()}) removes them as soon as" in capsys.readouterr().err

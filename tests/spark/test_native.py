@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import os
-import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -77,13 +77,13 @@ def test_an_engine_stops_though_its_query_was_ended_by_somebody_just_before(
     runs.start(spark.readStream.format("rate").option("rowsPerSecond", 20).load(), kept.sink, name="ended")
     eventually(lambda: len(kept.rows) > 0)
     [query] = spark.streams.active
-    # It returns only when the query's callback has.
-    threads = [threading.Thread(target=each, daemon=True) for each in (query.stop, runs.stop)]
-    for each in threads:
-        each.start()
-    for each in threads:
-        each.join(30)
-    assert not any(each.is_alive() for each in threads)
+    both = ThreadPoolExecutor(2)
+    # It returns only when the query's callback has, which is held until the engine lets it go.
+    ended = both.submit(query.stop)
+    eventually(lambda: not query.isActive or ended.running())
+    stopped = both.submit(runs.stop)
+    both.shutdown(wait=False)
+    assert (ended.result(30), stopped.result(30)) == (None, None)
     assert spark.streams.active == []
 
 

@@ -8,6 +8,7 @@ import sys
 import time
 from collections import Counter, deque
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -34,14 +35,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("-n", type=int, default=20, metavar="N", help="show the last N (default: 20)")
     parser.add_argument("--json", action="store_true", help="all of them, a JSON object a line")
-    parser.add_argument("--clear", action="store_true", help="remove what was shown; later rows stay")
+    parser.add_argument("--clear", action="store_true", help="then remove all that were put aside so far")
 
 
 def run(args: argparse.Namespace) -> int:
     state = StateDirectory(args.state)
     folder = state.folder(args.pipeline)
     looked_at = time.time()
-    letters = (each for each in dead_letters(folder) if each.at.timestamp() <= looked_at)
+    letters = dead_letters(folder)
+    if args.clear:
+        # What comes while this looks is neither shown nor removed.
+        letters = (each for each in letters if each.at.timestamp() <= looked_at)
     if args.json:
         for each in letters:
             told = {"at": each.at.isoformat(), "queue": each.queue, "dead_letter": each.reason}
@@ -50,6 +54,8 @@ def run(args: argparse.Namespace) -> int:
         print(f"pipeline {args.pipeline!r} has put no row aside")
         return 0
     if args.clear:
+        # Nothing is removed that could not be written.
+        sys.stdout.flush()
         _clear(state, folder, looked_at)
     return 0
 
@@ -68,14 +74,16 @@ def _show_last(letters: Iterator[DeadLetter], count: int) -> bool:
 
 def _clear(state: StateDirectory, folder: Path, put_aside_by: float) -> None:
     """An engine that runs owns the queues, and is asked; its answer is in the log of changes."""
+    from penstock.queues.disk import Disk
     from penstock.queues.spool import Spool
     from penstock.spark.dead_letters import clear_request
     from penstock.stages.stage import DEAD
 
     process = state.engine_process
     if process is not None:
-        clear_request(folder).write_text(repr(put_aside_by))
-        print(f"the engine that runs (process {process}) removes them within two seconds", file=sys.stderr)
+        Disk().replace(clear_request(folder), repr(put_aside_by).encode())
+        told = f"the engine that runs (process {process}) removes them as soon as the pipeline runs"
+        print(told, file=sys.stderr)
         return
     removed = 0
     for queue in sorted((folder / "queues").glob(f"*{DEAD}")):
@@ -96,8 +104,10 @@ def dead_letters(folder: Path) -> Iterator[DeadLetter]:
         for segment in published_in(queue):
             at = datetime.fromtimestamp(segment.published, UTC)
             for file in segment.files:
-                for row in pq.read_table(queue / file).to_pylist():
-                    yield DeadLetter(at, queue.name.removesuffix(DEAD), row[DEAD_LETTER], row[RAW])
+                # Cleared meanwhile, it is not there any more.
+                with suppress(FileNotFoundError):
+                    for row in pq.read_table(queue / file).to_pylist():
+                        yield DeadLetter(at, queue.name.removesuffix(DEAD), row[DEAD_LETTER], row[RAW])
 
 
 def _show(reasons: Counter[str], last: list[DeadLetter]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 
 import pyarrow as pa
@@ -19,11 +20,11 @@ def clear_request(folder: Path) -> Path:
 
 def dead_letters_in(spools: Iterable[Spool]) -> pa.Table:
     """All rows in these queues: `dead_letter` (the reason) and `raw`."""
-    tables = [
-        pq.read_table(spool.path / file)
-        for spool in spools
-        for segment in spool.segments
-        for file in segment.files
-    ]
+    tables = []
+    for spool in spools:
+        for file in (file for segment in spool.segments for file in segment.files):
+            # Cleared meanwhile, it is not there any more.
+            with suppress(FileNotFoundError):
+                tables.append(pq.read_table(spool.path / file))
     empty = pa.table({DEAD_LETTER: pa.array([], pa.string()), RAW: pa.array([], pa.string())})
     return pa.concat_tables([empty, *tables])

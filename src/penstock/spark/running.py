@@ -177,6 +177,9 @@ class RunningPipeline:
             end = stage.destination.end
             if isinstance(end, QueueEnd) and end.spool.free_bytes is not None:
                 self._queues.listen(end.spool, partial(dispatcher.changed, stage), to_room=True)
+                if end.spool not in self._queues.own:
+                    # Others may fill it while the stage waits.
+                    self._queues.listen(end.spool, partial(dispatcher.changed, stage))
             dispatcher.add(stage)
             if isinstance(stage, NativeStage):
                 dispatcher.submit(partial(self._start_query, stage))
@@ -290,8 +293,9 @@ class RunningPipeline:
             try:
                 stage.check(queries_alive(self._around.session))
             except Exception as error:
-                log.warning("the query of stage %r cannot be asked any more: %s", stage.name, error)
-                return
+                if stage.books.kind == "held":
+                    log.warning("the query of stage %r cannot be asked any more: %s", stage.name, error)
+                    return
 
     def _close(self, forget: bool = False) -> None:
         self._queues.close(forget)
@@ -322,9 +326,8 @@ class RunningPipeline:
             self.start(resume=True)
         request = clear_request(self.folder)
         if self.stages and request.exists():
-            put_aside_by = float(request.read_text())
+            self.clear_dead_letters(float(request.read_text()))
             request.unlink()
-            self.clear_dead_letters(put_aside_by)
 
     @property
     def away(self) -> frozenset[str]:
