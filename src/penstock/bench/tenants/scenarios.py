@@ -29,7 +29,7 @@ VOLUMES: Mapping[float, tuple[str, ...]] = {
 """Bulk volume, as a multiple of what plain Spark can bear, and the sides that run it."""
 REPEATS = 3
 """Runs of FIFO and ours under overload: their marks are nearer than one run lies to the next."""
-LEAST_VOLUME = 1 / 16
+LEAST_VOLUME, MOST_VOLUME = 1 / 16, 8.0
 SEMANTICS_LOAD, SIZES_LOAD = 0.25, 0.25
 NOOP_TENANTS = 300
 SIGMAS = (0.0, 0.1, 0.3, 1.0)
@@ -85,7 +85,7 @@ def _look_for_half(stand: Stand, runs: dict[float, list[Run]]) -> None:
 
     while not held() and min(runs) > LEAST_VOLUME:
         add(min(runs) / 2)
-    while max(runs) in held():
+    while max(runs) in held() and max(runs) < MOST_VOLUME:
         add(2 * max(runs))
     while held() and (over := [factor for factor in runs if factor > max(held())]):
         if min(over) <= (1 + STEP) * max(held()):
