@@ -31,13 +31,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if other:
         config.hook.pytest_deselected(items=other)
         items[:] = [item for item in items if item not in set(other)]
-    _slow_files_first(items)
-
-
-def _slow_files_first(items: list[pytest.Item]) -> None:
-    """So that at the end no process waits for one that has just begun a long one."""
-    slow = {item.path for item in items if item.get_closest_marker("slow") is not None}
-    items.sort(key=lambda item: item.path not in slow)
 
 
 @pytest.fixture(scope="session")

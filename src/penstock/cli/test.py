@@ -18,9 +18,8 @@ CHECKS: tuple[tuple[str, tuple[str, ...]], ...] = (
 
 KAFKA = "--kafka"
 # Most tests wait more than they compute: three processes, each with a Spark session of its own.
-THREE = ("-n", "3", "--dist", "loadfile", "--no-loadscope-reorder")
 TESTS: tuple[tuple[str, tuple[str, ...]], ...] = (
-    ("tests: pytest", ("pytest", "-rs", *THREE, "-m", "not alone")),
+    ("tests: pytest", ("pytest", "-rs", "-n", "3", "--dist", "loadfile", "-m", "not alone")),
     ("tests that run alone: pytest", ("pytest", "-rs", "-m", "alone")),
 )
 

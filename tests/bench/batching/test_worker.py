@@ -9,7 +9,7 @@ import pytest
 from penstock.bench.workers import Worker
 from penstock.workloads.wifi.sharing import PRODUCTS
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow]
+pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.alone]
 
 
 @pytest.mark.parametrize(
