@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
+
+import pyarrow as pa
 
 from penstock.bench.result import BenchResult
 from penstock.bench.riot.bench import put_burst
 from penstock.bench.riot.burst import Burst
+from penstock.bench.riot.worker import spool_bytes
+from penstock.queues.spool import Spool
 
 FLAT = Burst(
     rate=2000,
@@ -55,3 +60,9 @@ def test_a_burst_in_which_hardly_any_row_waited_misses_its_mark() -> None:
     assert result.missed == []
     put_burst(result, replace(FLAT, most_waiting=15_000))
     assert result.missed == ["burst_waiting_rows"]
+
+
+def test_the_size_of_a_spool_is_that_of_its_rows(tmp_path: Path) -> None:
+    with Spool(tmp_path / "ours/state/etl/queues/parse") as spool:
+        spool.append(pa.table({"value": list(range(1000))}))
+        assert spool_bytes(tmp_path) == spool.bytes > 1000

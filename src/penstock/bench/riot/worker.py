@@ -215,14 +215,14 @@ class Worker:
             "driver_mb": own.memory_info().rss / 1e6,
             "spark_mb": sum(each.memory_info().rss for each in children) / 1e6,
             "waiting": float(self._waiting()),
-            "spool_mb": _spool_bytes(self._asked.folder) / 1e6,
+            "spool_mb": spool_bytes(self._asked.folder) / 1e6,
         }
 
 
-def _spool_bytes(folder: Path) -> int:
+def spool_bytes(folder: Path) -> int:
     """Of the segments of all queues; one may go while they are looked at."""
     total = 0
-    for path in folder.glob("**/segments/*"):
+    for path in folder.glob("**/data/*"):
         with suppress(FileNotFoundError):
             total += path.stat().st_size
     return total
