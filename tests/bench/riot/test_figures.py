@@ -129,9 +129,19 @@ def test_the_variation_of_utilisation_must_fall_in_ours_and_rise_in_the_rival() 
     told = {name: result.figures[name] for name in ("cv_low", "cv_high", "cv_rival_low", "cv_rival_high")}
     assert told == {"cv_low": 0.5, "cv_high": 0.2, "cv_rival_low": 0.1, "cv_rival_high": 0.4}
     assert [name for name in result.missed if name.startswith("cv")] == []
+    assert "cv_all_low" not in result.figures
     worse = BenchResult("riot")
     put_figures(worse, {"pred": balanced(low=0.5, high=0.5, rival_low=0.4, rival_high=0.1)})
     assert [name for name in worse.missed if name.startswith("cv")] == ["cv_high", "cv_rival_high"]
+
+
+def test_utilisation_with_turns_that_take_all_that_waits_is_told_beside() -> None:
+    result = BenchResult("riot")
+    one = balanced(0.5, 0.2, 0.1, 0.4)
+    one.whole = [replace(step(6, 0.2), utilisation_cv=0.3), replace(step(900, 0.5), utilisation_cv=0.6)]
+    put_figures(result, {"pred": one})
+    assert (result.figures["cv_all_low"], result.figures["cv_all_high"]) == (0.3, 0.6)
+    assert (result.figures["cv_low"], result.figures["cv_high"]) == (0.5, 0.2)
 
 
 def test_weights_are_told_where_the_rate_is_too_much_and_beside_those_of_chance() -> None:

@@ -41,7 +41,6 @@ FULL = Times(
     queue_rounds=5,
     rows=100.0,
     longest=40.0,
-    low=30.0,
     descents=5,
     confirmations=3,
     again=True,

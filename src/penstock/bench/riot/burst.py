@@ -137,7 +137,8 @@ def _looks(worker: Worker, seconds: float, what: str, say: Callable[[str], None]
         seen = worker.ask(do="memory")
         memory = seen["driver_mb"] + seen["spark_mb"]
         say(
-            f"{what}: {passed:.0f} s, {memory:,.0f} MB, at most {peak:,.0f}; {seen['waiting']:,.0f} rows wait"
+            f"{what}: {passed:.0f} s, {memory:,.0f} MB ({seen['driver_mb']:,.0f} of Python), at most "
+            f"{peak:,.0f}; {seen['waiting']:,.0f} rows wait"
         )
         yield {**seen, "at": time.time() - begun, "memory_mb": memory, "peak_mb": peak}
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
+from statistics import median
 from typing import TYPE_CHECKING
 
 from penstock.bench.result import Plot
-from penstock.bench.riot.compare import OWN_POLICY, Comparison
+from penstock.bench.riot.compare import CONSTANT, OWN_POLICY, Comparison
 from penstock.bench.riot.figures import BALANCE_TOPOLOGY
 from penstock.bench.riot.steps import LATENCY_LIMIT_SECONDS, Curve, Step
 from penstock.demo.plots import plain_axes
@@ -17,8 +18,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 # From the palette of Okabe and Ito: told apart by all readers.
-PLAIN_COLOUR, OWN_COLOUR = "#D55E00", "#0072B2"
-OTHER_COLOURS = ("#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#444444", "#F0E442", "#000000")
+PLAIN_COLOUR, OWN_COLOUR, CONSTANT_COLOUR = "#D55E00", "#0072B2", "#009E73"
+OTHER_COLOURS = (CONSTANT_COLOUR, "#CC79A7", "#E69F00", "#56B4E9", "#444444", "#F0E442", "#000000")
 PARTS = (("queue_seconds", "#0072B2"), ("schedule_seconds", "#E69F00"), ("compute_seconds", "#009E73"))
 
 
@@ -91,12 +92,20 @@ def _limits(axes: Axes, figure: Figure) -> None:
 def draw_utilisation(figure: Figure, one: Comparison) -> None:
     """Coefficient of variation of the stages' utilisation over the input rate (figure 8)."""
     axes = _axes(figure, f"{one.job.topology.upper()}: how unevenly stages are utilised")
-    pairs = [pair for pairs in (one.low, one.high) for pair in pairs[-1:]]
-    sides = (("plain Spark", one.plain, PLAIN_COLOUR, 0), (OWN_POLICY, one.ours, OWN_COLOUR, 1))
-    for name, curve, colour, place in sides:
-        steps = Curve((*curve.steps, *(pair[place] for pair in pairs))).by_rate
-        known = [(step.rate, step.utilisation_cv) for step in steps if step.utilisation_cv is not None]
-        axes.plot(*zip(*known, strict=True), "o-", color=colour, markersize=4, label=name)
+    plain, constant = ([pair[place] for pairs in (one.low, one.high) for pair in pairs] for place in (0, 1))
+    sides = (
+        ("plain Spark", (*one.plain.steps, *plain), PLAIN_COLOUR),
+        (f"{OWN_POLICY}, all that waits", (*one.ours.steps, *one.whole), OWN_COLOUR),
+        (f"{OWN_POLICY}, {CONSTANT}", constant, CONSTANT_COLOUR),
+    )
+    for name, steps, colour in sides:
+        by_rate: dict[float, list[float]] = {}
+        for step in steps:
+            if step.utilisation_cv is not None:
+                by_rate.setdefault(step.rate, []).append(step.utilisation_cv)
+        known = [(rate, median(each)) for rate, each in sorted(by_rate.items())]
+        rates, found = zip(*known, strict=True) if known else ((), ())
+        axes.plot(rates, found, "o-", color=colour, markersize=4, label=name)
     axes.set_xscale("log")
     axes.set_xlabel("input rows per second")
     axes.set_ylabel("coefficient of variation of utilisation")
@@ -105,7 +114,7 @@ def draw_utilisation(figure: Figure, one: Comparison) -> None:
 
 def draw_times(figure: Figure, one: Comparison) -> None:
     """T_Q, T_S and T_C of each stage at a low, a middle and a high rate, on both sides (figures 9 and 10)."""
-    at_rates = [pairs[-1] for pairs in (one.low, one.in_turn, one.at_most) if pairs]
+    at_rates = [pairs[-1] for pairs in (one.in_turn, one.low, one.at_most) if pairs]
     both = figure.subplots(1, 2, sharey=True)
     for place, (axes, title) in enumerate(zip(both, ("plain Spark", OWN_POLICY), strict=True)):
         _bars(axes, [pair[place] for pair in at_rates])
