@@ -161,6 +161,8 @@ class Scheduler:
     def next(self, now: float) -> Decision:
         """Grants the next turn and takes its slots, or says why none is granted. Call it until it holds."""
         self._now = max(self._now, now)
+        if self._slots and not self.free_slots and (first := self._waiting.first) is not None:
+            return self._short_of_slots(first, 0)
         self._end_waits(now)
         starved = self._starved(now)
         must = starved or self._due(now)
@@ -179,12 +181,16 @@ class Scheduler:
             return Hold("the pool has no slots: no executor is registered", now, view.name)
         free, needed = self.free_slots, self._needed(view)
         if needed > free:
-            are = "is" if free == 1 else "are"
-            return Hold(f"needs {count(needed, 'slot')}, {free} of {self._slots} {are} free", now, view.name)
+            return self._short_of_slots(view, free)
         if not must and self._keeps_last_slot(view, needed):
             reason = "its batch is not full: the last free slot is kept for one that is, or that must start"
             return Hold(reason, now, view.name, until=self._next_due(now))
         return None
+
+    def _short_of_slots(self, view: StageView, free: int) -> Hold:
+        are = "is" if free == 1 else "are"
+        reason = f"needs {count(self._needed(view), 'slot')}, {free} of {self._slots} {are} free"
+        return Hold(reason, self._now, view.name)
 
     def _needed(self, view: StageView) -> int:
         return min(view.slots, self._slots)

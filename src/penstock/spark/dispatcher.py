@@ -6,6 +6,7 @@ import heapq
 import logging
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -71,10 +72,13 @@ class Dispatcher:
         self._lock = threading.RLock()
         self._most_slots = scheduler.slots
         self._threads = _threads_for(scheduler.slots)
+        self._handing_over = threading.Lock()
+        self._granted: deque[tuple[Schedulable, Grant]] = deque()
         self._chores = ThreadPoolExecutor(CHORES, thread_name_prefix="penstock-chore")
         self._timers: list[tuple[float, int, Callable[[], None], bool]] = []
         self._order = count()
         self._timer_set = threading.Condition(self._lock)
+        self._turn_ended = threading.Condition(self._lock)
         self._look_again_at = inf
         self.planned: Mapping[str, int] = {}
         self.exact = False
@@ -118,7 +122,8 @@ class Dispatcher:
         """Goes on with another number of slots; turns that run go on whatever it is."""
         with self._scheduling():
             if slots > self._most_slots:
-                before, self._threads, self._most_slots = self._threads, _threads_for(slots), slots
+                with self._handing_over:
+                    before, self._threads, self._most_slots = self._threads, _threads_for(slots), slots
                 before.shutdown(wait=False)
             self._scheduler.resize(slots)
             self._grant_all()
@@ -175,7 +180,7 @@ class Dispatcher:
         with self._scheduling():
             if stage.name in self._scheduler.running:
                 self._scheduler.finished(stage.name, self.clock())
-                self._timer_set.notify_all()
+                self._turn_ended.notify_all()
             if self._stages.get(stage.name) is not stage:
                 self._scheduler.withdraw(stage.name)
             elif not self._closed:
@@ -189,8 +194,8 @@ class Dispatcher:
 
     def wait_for_end(self, stage: Schedulable, limit_seconds: float = 60.0) -> bool:
         """Waits until the stage is in no turn; whether that came within the limit."""
-        with self._timer_set:
-            return self._timer_set.wait_for(lambda: stage.name not in self._scheduler.running, limit_seconds)
+        with self._turn_ended:
+            return self._turn_ended.wait_for(lambda: stage.name not in self._scheduler.running, limit_seconds)
 
     def recent(self, stage: str | None, n: int) -> tuple[Decision, ...]:
         with self._lock:
@@ -213,8 +218,10 @@ class Dispatcher:
     def _set_timer(self, time: float, action: Callable[[], None], *, here: bool) -> None:
         """`here` for what takes no time but the lock: it then runs in the thread of the timers."""
         with self._timer_set:
+            is_first = not self._timers or time < self._timers[0][0]
             heapq.heappush(self._timers, (time, next(self._order), action, here))
-            self._timer_set.notify_all()
+            if is_first:
+                self._timer_set.notify_all()
 
     def submit(self, action: Callable[[], None]) -> None:
         with self._lock:
@@ -226,19 +233,35 @@ class Dispatcher:
             self._closed = True
             self._timer_set.notify_all()
         self._clockwork.join(5)
+        # What others have granted and not handed over yet.
+        self._hand_over()
         self._threads.shutdown(wait=True)
         self._chores.shutdown(wait=True)
 
     @contextmanager
     def _scheduling(self) -> Iterator[None]:
-        """Holds the lock, and counts the time in it as the scheduler's: looking at stages and deciding."""
-        with self._lock:
-            began, worked = time.perf_counter(), time.thread_time()
-            try:
-                yield
-            finally:
-                self.scheduler_seconds += time.perf_counter() - began
-                self.scheduler_cpu_seconds += time.thread_time() - worked
+        """Holds the lock, and counts the time in it as the scheduler's: looking at stages and deciding.
+
+        Turns that were granted are handed to their threads behind it: to wake one takes as long as to decide.
+        """
+        try:
+            with self._lock:
+                began, worked = time.perf_counter(), time.thread_time()
+                try:
+                    yield
+                finally:
+                    self.scheduler_seconds += time.perf_counter() - began
+                    self.scheduler_cpu_seconds += time.thread_time() - worked
+        finally:
+            self._hand_over()
+
+    def _hand_over(self) -> None:
+        """Whoever comes first takes what was granted, also by another thread."""
+        while self._granted:
+            with self._handing_over:
+                if self._granted:
+                    stage, grant = self._granted.popleft()
+                    self._threads.submit(self._guarded, partial(stage.turn, grant))
 
     def _look_at(self, stage: Schedulable) -> None:
         try:
@@ -265,8 +288,7 @@ class Dispatcher:
                     self._look_again_at = decision.until
                     self._set_timer(decision.until, partial(self._look_again, decision.until), here=True)
                 return
-            stage = self._stages[decision.stage]
-            self._threads.submit(self._guarded, partial(stage.turn, decision))
+            self._granted.append((self._stages[decision.stage], decision))
 
     def _look_again(self, set_for: float) -> None:
         """Unless an earlier time was set meanwhile, at which it was looked and a new one set."""
