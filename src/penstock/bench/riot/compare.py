@@ -202,7 +202,7 @@ class Measured:
     def beyond(self, curve: Curve) -> Curve:
         """The curve with what lies beyond it: up to the highest rate that the side keeps up with."""
         known = curve.highest_kept_up
-        start = max(2 * known.rate if known else 0.0, 10 * self._job.start_rate["plain"])
+        start = max(2 * known.rate if known else 0.0, self._job.start_rate["beyond"])
         ladder = Ladder(start, factor=2.0, refinements=1, most=9, tries=1)
         what = f"{self._side}, throughput alone"
         seconds = LONG * self._job.times.measured
