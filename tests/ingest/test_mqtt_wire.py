@@ -1,4 +1,4 @@
-"""Packets of MQTT 5 as the specification has them, whole and in pieces."""
+"""Packets of MQTT as the specifications have them, whole and in pieces."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.ingest import mqtt_wire
-from penstock.ingest.mqtt_wire import MalformedPacket, Message, MessageTap, split_packets
+from penstock.ingest.mqtt_wire import MalformedPacket, Message, Tap, packed, split_answers, split_packets
 
 PINGRESP = b"\xd0\x00"
 
@@ -61,6 +61,48 @@ def test_messages_and_other_packets_are_told_apart_wherever_the_stream_is_cut(
     ]
 
 
+@given(
+    st.binary(max_size=20),
+    st.sampled_from((1, 2)),
+    st.integers(1, 200_000),
+    st.lists(st.binary(max_size=300)),
+)
+def test_messages_are_packed_as_the_specification_has_them(
+    topic: bytes, qos: int, first: int, payloads: list[bytes]
+) -> None:
+    expected, number = b"", (first - 1) % 65535 + 1
+    for payload in payloads:
+        body = len(topic).to_bytes(2, "big") + topic + number.to_bytes(2, "big") + payload
+        expected += bytes([0x30 + 2 * qos]) + length(len(body)) + body
+        number = 1 if number == 65535 else number + 1
+    assert packed(topic, qos, first, payloads) == expected
+
+
+def test_long_messages_are_packed_up_to_the_longest_that_mqtt_knows() -> None:
+    class Long(bytes):
+        def __len__(self) -> int:
+            return 268_435_455
+
+    assert packed(b"t", 1, 1, [b"x" * 20_000])[1:4] == length(20_005)
+    with pytest.raises(ValueError, match=r"must have 268,435,455 bytes at most, got 268,435,460: send less"):
+        packed(b"t", 1, 1, [Long()])
+
+
+@given(st.lists(st.tuples(st.sampled_from((0x40, 0x50, 0x70)), st.binary(min_size=2, max_size=2))), st.data())
+def test_answers_are_told_from_other_packets_wherever_the_stream_is_cut(
+    answers: list[tuple[int, bytes]], data: st.DataObject
+) -> None:
+    stream = PINGRESP + b"".join(bytes([kind, 2]) + number for kind, number in answers) + PINGRESP
+    found: list[tuple[int, bytes]] = []
+    others = rest = b""
+    while stream:
+        cut = data.draw(st.integers(1, len(stream)))
+        rest, stream = rest + stream[:cut], stream[cut:]
+        taken, other, used = split_answers(rest)
+        found, others, rest = found + taken, others + other, rest[used:]
+    assert (found, others, rest) == (answers, PINGRESP * 2, b"")
+
+
 def test_a_length_that_never_ends_is_refused() -> None:
     with pytest.raises(MalformedPacket, match="an MQTT length must have four bytes at most"):
         split_packets(b"\x32\xff\xff\xff\xff\xff")
@@ -75,7 +117,7 @@ def test_the_tap_hands_on_messages_and_leaves_the_rest_to_its_reader() -> None:
     ours, theirs = socket.socketpair()
     ours.setblocking(False)
     found: list[Message] = []
-    tap = MessageTap(ours, found.extend)
+    tap = Tap(ours, split_packets, found.extend)
     theirs.sendall(publish(b"t", b"a", 7) + PINGRESP + publish(b"t", b"b", 8))
     assert tap.recv(1) == b"\xd0"
     assert tap.pending() == 1
@@ -99,7 +141,7 @@ def test_the_reader_rests_after_messages_so_that_it_is_not_woken_for_each(
     monkeypatch.setattr(mqtt_wire, "time", SimpleNamespace(sleep=rests.append, monotonic=time.monotonic))
     ours, theirs = socket.socketpair()
     ours.setblocking(False)
-    tap = MessageTap(ours, lambda messages: None)
+    tap = Tap(ours, split_packets, lambda messages: None)
     theirs.sendall(PINGRESP)
     assert tap.recv(2) == PINGRESP
     assert rests == []

@@ -27,14 +27,30 @@ def test_a_broker_keeps_its_port_and_its_sessions_over_a_restart() -> None:
     assert not accepts(broker.host, port)
 
 
-def test_a_subscriber_counts_every_message_once() -> None:
+@pytest.mark.parametrize("qos", [1, 2])
+def test_a_subscriber_counts_every_message_once(qos: int) -> None:
     with Mosquitto() as broker, Subscriber(broker, "t") as subscriber:
-        spec = sinks.Mqtt(broker.host, broker.port, "t")
+        spec = sinks.Mqtt(broker.host, broker.port, "t", qos=qos)
         with Publisher(spec, "test") as publisher:
             for _ in range(3):
                 publisher.publish(["x" * 100] * 3000)
         eventually(lambda: subscriber.count >= 9000)
         assert subscriber.count == 9000
+
+
+def test_payloads_of_every_kind_and_length_come_as_they_were_sent() -> None:
+    sent: list[str | bytes | None] = [
+        "",
+        None,
+        "naïve",
+        b"bytes",
+        *("x" * length for length in (120, 130, 20_000)),
+    ]
+    with Mosquitto() as broker, Subscriber(broker, "t", keep=True) as subscriber:
+        with Publisher(sinks.Mqtt(broker.host, broker.port, "t"), "test") as publisher:
+            publisher.publish(sent)
+        eventually(lambda: subscriber.count >= len(sent))
+        assert subscriber.payloads == ["", "", "naïve", "bytes", "x" * 120, "x" * 130, "x" * 20_000]
 
 
 def test_a_publisher_without_a_broker_says_so() -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from penstock.ingest.mqtt_security import secure
 from penstock.ingest.mqtt_session import KeptSession
-from penstock.ingest.mqtt_wire import Message, MessageTap
+from penstock.ingest.mqtt_wire import Message, Tap, split_packets
 from penstock.pipeline.mqtt_source import Mqtt
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ class SubscriberLink:
         self._lock = threading.Lock()
         self._answered = threading.Event()
         self._client: Client | None = None
-        self._tap: MessageTap | None = None
+        self._tap: Tap[Message] | None = None
         self.ended = threading.Event()
         self.session_present = False
         self.trouble = ""
@@ -99,7 +99,7 @@ class SubscriberLink:
             """paho's client without the messages."""
 
             def _create_socket(self) -> Any:
-                link._tap = MessageTap(super()._create_socket(), link._received)
+                link._tap = Tap(super()._create_socket(), split_packets, link._received)
                 return link._tap
 
         client = TappedClient(

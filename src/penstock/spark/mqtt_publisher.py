@@ -1,4 +1,4 @@
-"""Messages to an MQTT broker, each acknowledged, with paho-mqtt. Needs no engine and no Spark."""
+"""Messages to an MQTT broker, each acknowledged. Needs no engine and no Spark."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 from penstock.errors import PenstockError
 from penstock.extras import require
 from penstock.ingest.mqtt_security import secure
+from penstock.ingest.mqtt_wire import RECEIVED, Answer, Tap, packed, split_answers
 from penstock.pipeline.sinks import Mqtt
 
 if TYPE_CHECKING:
@@ -21,9 +22,10 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("penstock")
 
-# A message has a number below 65536 until it is acknowledged, and 3 kB of memory beside its own: ten times as
-# many were no quicker, and their memory stayed with the process.
+# A message has a number below 65536 until it is acknowledged: ten times as many were no quicker.
 UNACKNOWLEDGED = 2_000
+MANY_ANSWERS = 20
+"""That come together: then the reader rests for a moment, as more are on their way."""
 SILENCE_SECONDS = 10.0
 CONNECT_SECONDS = 5.0
 FIRST_RETRY_SECONDS, LAST_RETRY_SECONDS = 0.1, 2.0
@@ -239,27 +241,38 @@ def mqtt_link() -> type[MqttLink]:
 
 
 class MqttLink:
-    """One connection. It is never mended: what it had not sent would be sent besides what is repeated."""
+    """One connection. It is never mended: what it had not sent would be sent besides what is repeated.
+
+    paho makes it and keeps it; messages and their acknowledgements go past it (`ingest.mqtt_wire`).
+    """
 
     def __init__(self, spec: Mqtt, client_id: str):
         self._spec = spec
+        self._topic = spec.topic.encode()
         self.ended = threading.Event()
         self._answered = threading.Event()
         self._refusal = ""
         self._acks = Acknowledgements(spec, self.ended)
+        self._tap: Tap[Answer] | None = None
         self._client = self._new_client(client_id)
 
     def _new_client(self, client_id: str) -> Client:
         from paho.mqtt.client import Client
         from paho.mqtt.enums import CallbackAPIVersion
 
-        client = Client(CallbackAPIVersion.VERSION2, client_id, reconnect_on_failure=False)
-        # 0 is no limit. With one, paho searches all messages that wait whenever one is acknowledged.
-        client.max_inflight_messages_set(0)
+        link = self
+
+        class TappedClient(Client):
+            """paho's client without the answers to messages."""
+
+            def _create_socket(self) -> Any:
+                link._tap = Tap(super()._create_socket(), split_answers, link._came, MANY_ANSWERS)
+                return link._tap
+
+        client = TappedClient(CallbackAPIVersion.VERSION2, client_id, reconnect_on_failure=False)
         client.connect_timeout = CONNECT_SECONDS
         client.on_connect = self._on_connect
         client.on_disconnect = self._on_disconnect
-        client.on_publish = self._on_publish
         return client
 
     def connect(self) -> str:
@@ -279,10 +292,19 @@ class MqttLink:
         half = UNACKNOWLEDGED // 2
         for start in range(0, len(payloads), half):
             self._acks.wait_for(self._acks.sent - half, self.end)
-            for payload in payloads[start : start + half]:
-                self._acks.sent += 1
-                self._client.publish(self._spec.topic, payload, self._spec.qos)
+            self._send([_as_bytes(each) for each in payloads[start : start + half]])
         self._acks.wait_for(self._acks.sent, self.end)
+
+    def _send(self, payloads: Sequence[bytes]) -> None:
+        assert self._tap is not None
+        messages = packed(self._topic, self._spec.qos, self._acks.sent + 1, payloads)
+        self._acks.sent += len(payloads)
+        try:
+            self._tap.send(messages)
+        except (OSError, ValueError) as error:
+            # A socket that was closed meanwhile is a ValueError.
+            self.end()
+            raise BrokerAway(self._spec, f"the connection was lost ({error})") from error
 
     def end(self) -> None:
         """Nothing more is sent; who waits for an acknowledgement is told."""
@@ -298,6 +320,12 @@ class MqttLink:
 
     # paho calls these from its own thread.
 
+    def _came(self, answers: list[Answer]) -> None:
+        assert self._tap is not None
+        self._tap.release([number for kind, number in answers if kind == RECEIVED])
+        if done := sum(kind != RECEIVED for kind, _ in answers):
+            self._acks.note(self._acks.count + done)
+
     def _on_connect(self, client: Any, data: Any, flags: Any, reason: Any, properties: Any) -> None:
         if reason.is_failure:
             self._refusal = f"it refused the connection ({reason})"
@@ -308,5 +336,6 @@ class MqttLink:
             self._refusal = f"it closed the connection ({reason})"
         self.end()
 
-    def _on_publish(self, client: Any, data: Any, number: int, reason: Any, properties: Any) -> None:
-        self._acks.note(self._acks.count + 1)
+
+def _as_bytes(payload: str | bytes | None) -> bytes:
+    return payload.encode() if isinstance(payload, str) else payload or b""
