@@ -155,3 +155,30 @@ def test_the_reader_rests_after_messages_so_that_it_is_not_woken_for_each(
     assert len(rests) == 1
     tap.close()
     theirs.close()
+
+
+def test_after_a_packet_that_was_cut_short_nothing_more_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mqtt_wire, "SEND_SECONDS", 0.1)
+    ours, theirs = socket.socketpair()
+    ours.setblocking(False)
+    tap = Tap(ours, split_answers, lambda answers: None)
+    with pytest.raises(TimeoutError, match=r"the broker took nothing for 0\.1 s"):
+        tap.send(b"x" * 10_000_000)
+    came = theirs.recv(100_000_000, socket.MSG_DONTWAIT)
+    assert 0 < len(came) < 10_000_000
+    with pytest.raises(ConnectionError, match="a packet was cut short"):
+        tap.send(PINGRESP)
+    tap.close()
+    theirs.close()
+
+
+def test_a_tap_that_is_stopped_waits_no_longer_for_the_broker() -> None:
+    ours, theirs = socket.socketpair()
+    ours.setblocking(False)
+    tap = Tap(ours, split_answers, lambda answers: None)
+    tap.stop()
+    assert tap.send(PINGRESP) == 2
+    with pytest.raises(ConnectionError, match="the connection is given up"):
+        tap.send(b"x" * 10_000_000)
+    tap.close()
+    theirs.close()

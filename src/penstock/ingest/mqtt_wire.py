@@ -165,6 +165,8 @@ class Tap(Generic[Taken]):
         self._rest = b""
         self._others = b""
         self._whole = threading.Lock()
+        self._cut_short = False
+        self._stopped = False
         # OpenSSL wants one call at a time.
         self._one_call = threading.Lock()
 
@@ -203,20 +205,31 @@ class Tap(Generic[Taken]):
         return inner + len(self._others)
 
     def send(self, data: bytes | bytearray) -> int:
-        """All of it, or an error."""
+        """All of it, or an error; after that nothing more, as it would be read as the rest of a packet."""
         rest = memoryview(data)
         with self._whole:
+            if self._cut_short:
+                raise ConnectionError("a packet was cut short")
+            self._cut_short = True
             limit = time.monotonic() + SEND_SECONDS
             while rest:
                 try:
                     with self._one_call:
-                        rest = rest[self._sock.send(rest) :]
+                        # OpenSSL tells of no progress within a piece.
+                        rest = rest[self._sock.send(rest[:CHUNK_BYTES]) :]
                     limit = time.monotonic() + SEND_SECONDS
                 except (BlockingIOError, ssl.SSLWantWriteError, ssl.SSLWantReadError):
+                    if self._stopped:
+                        raise ConnectionError("the connection is given up") from None
                     if time.monotonic() > limit:
                         raise TimeoutError(f"the broker took nothing for {SEND_SECONDS:g} s") from None
                     select.select([], [self._sock], [], 0.5)
+            self._cut_short = False
         return len(data)
+
+    def stop(self) -> None:
+        """Who waits for the broker to take something waits no longer."""
+        self._stopped = True
 
     def acknowledge(self, numbers: list[bytes]) -> None:
         """Tells the broker that these messages need not come again."""
@@ -229,7 +242,8 @@ class Tap(Generic[Taken]):
             self.send(_PUBREL + _PUBREL.join(numbers))
 
     def close(self) -> None:
-        with contextlib.suppress(OSError):
+        # Not during a call: a socket that is half closed would send in clear what was to be encrypted.
+        with self._one_call, contextlib.suppress(OSError):
             self._sock.close()
 
     def fileno(self) -> int:

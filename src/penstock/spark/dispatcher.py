@@ -233,8 +233,10 @@ class Dispatcher:
             self._closed = True
             self._timer_set.notify_all()
         self._clockwork.join(5)
-        # What others have granted and not handed over yet.
+        # What others have granted and not handed over yet, or are about to.
         self._hand_over()
+        with self._handing_over:
+            pass
         self._threads.shutdown(wait=True)
         self._chores.shutdown(wait=True)
 

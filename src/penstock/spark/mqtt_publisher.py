@@ -6,7 +6,7 @@ import logging
 import threading
 import time
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
@@ -24,6 +24,8 @@ log = logging.getLogger("penstock")
 
 # A message has a number below 65536 until it is acknowledged: ten times as many were no quicker.
 UNACKNOWLEDGED = 2_000
+PIECE_BYTES = 250_000
+PAUSE_SECONDS = 0.001
 MANY_ANSWERS = 20
 """That come together: then the reader rests for a moment, as more are on their way."""
 SILENCE_SECONDS = 10.0
@@ -296,11 +298,14 @@ class MqttLink:
         self._acks.wait_for(self._acks.sent, self.end)
 
     def _send(self, payloads: Sequence[bytes]) -> None:
+        """In pieces: what keeps the connection alive must get a word in between."""
         assert self._tap is not None
-        messages = packed(self._topic, self._spec.qos, self._acks.sent + 1, payloads)
-        self._acks.sent += len(payloads)
+        sent, self._acks.sent = self._acks.sent, self._acks.sent + len(payloads)
         try:
-            self._tap.send(messages)
+            for start, end in _pieces(payloads):
+                if start:
+                    time.sleep(PAUSE_SECONDS)
+                self._tap.send(packed(self._topic, self._spec.qos, sent + start + 1, payloads[start:end]))
         except (OSError, ValueError) as error:
             # A socket that was closed meanwhile is a ValueError.
             self.end()
@@ -311,6 +316,8 @@ class MqttLink:
         self.ended.set()
         self._answered.set()
         self._acks.wake()
+        if self._tap is not None:
+            self._tap.stop()
 
     def drop(self) -> None:
         """Closes the connection and ends paho's thread."""
@@ -335,6 +342,22 @@ class MqttLink:
         if not self._answered.is_set():
             self._refusal = f"it closed the connection ({reason})"
         self.end()
+
+
+def _pieces(payloads: Sequence[bytes]) -> Iterator[tuple[int, int]]:
+    """From where to where: each piece has one payload, or as many as are `PIECE_BYTES` together.
+
+    >>> list(_pieces([b"x" * 100_000] * 5))
+    [(0, 2), (2, 4), (4, 5)]
+    """
+    start = size = 0
+    for place, payload in enumerate(payloads):
+        if size + len(payload) > PIECE_BYTES and place > start:
+            yield start, place
+            start, size = place, 0
+        size += len(payload)
+    if start < len(payloads):
+        yield start, len(payloads)
 
 
 def _as_bytes(payload: str | bytes | None) -> bytes:

@@ -7,6 +7,7 @@ import random
 import signal
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import inf
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -345,11 +346,20 @@ def _variants(made: Comparison, ours: Measured) -> None:
         made.fused = ours.climb(best.rate, "fused")
 
 
+def _low_enough(consumption: str) -> float:
+    """Rows a second that do not take minutes to come out again: with few of them a turn, rates are low.
+
+    >>> [_low_enough(each) for each in ("all", "half", "at-most-50")]
+    [inf, inf, 50.0]
+    """
+    return float(consumption.removeprefix("at-most-")) if consumption.startswith("at-most-") else inf
+
+
 def _consumptions(job: Job, ours: Measured, best_rate: float) -> dict[str, Curve]:
     """In any order, so that none is always the coldest."""
     shuffled = random.Random(ORDER_SEED).sample(job.consumptions, len(job.consumptions))
     found = {}
     for consumption in shuffled:
         ours.reschedule(OWN_POLICY, consumption)
-        found[consumption] = ours.climb(best_rate * 0.4, consumption)
+        found[consumption] = ours.climb(min(best_rate * 0.4, _low_enough(consumption)), consumption)
     return {name: found[name] for name in job.consumptions}
