@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import socket
 import time
+from collections.abc import Callable
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -32,6 +34,20 @@ def publish(topic: bytes, payload: bytes, number: int | None, properties: bytes 
     return bytes([0x30 if number is None else 0x32]) + length(len(body)) + body
 
 
+def in_pieces(
+    stream: bytes, split: Callable[[bytes], tuple[list[Any], bytes, int]], data: st.DataObject
+) -> tuple[list[Any], bytes, bytes]:
+    """What is taken out of a stream that comes in pieces, what is left to others, what is in no packet."""
+    found: list[Any] = []
+    others = rest = b""
+    while stream:
+        cut = data.draw(st.integers(1, len(stream)))
+        rest, stream = rest + stream[:cut], stream[cut:]
+        taken, other, used = split(rest)
+        found, others, rest = found + taken, others + other, rest[used:]
+    return found, others, rest
+
+
 MESSAGES = st.tuples(
     st.binary(max_size=20),
     st.binary(max_size=300),
@@ -45,13 +61,7 @@ def test_messages_and_other_packets_are_told_apart_wherever_the_stream_is_cut(
     packets: list[tuple[bytes, bytes, int | None, bytes] | bytes], data: st.DataObject
 ) -> None:
     stream = b"".join(each if isinstance(each, bytes) else publish(*each) for each in packets)
-    found: list[Message] = []
-    others = rest = b""
-    while stream:
-        cut = data.draw(st.integers(1, len(stream)))
-        rest, stream = rest + stream[:cut], stream[cut:]
-        messages, other, used = split_packets(rest)
-        found, others, rest = found + messages, others + other, rest[used:]
+    found, others, rest = in_pieces(stream, split_packets, data)
     assert rest == b""
     assert others == PINGRESP * packets.count(PINGRESP)
     assert found == [
@@ -93,13 +103,7 @@ def test_answers_are_told_from_other_packets_wherever_the_stream_is_cut(
     answers: list[tuple[int, bytes]], data: st.DataObject
 ) -> None:
     stream = PINGRESP + b"".join(bytes([kind, 2]) + number for kind, number in answers) + PINGRESP
-    found: list[tuple[int, bytes]] = []
-    others = rest = b""
-    while stream:
-        cut = data.draw(st.integers(1, len(stream)))
-        rest, stream = rest + stream[:cut], stream[cut:]
-        taken, other, used = split_answers(rest)
-        found, others, rest = found + taken, others + other, rest[used:]
+    found, others, rest = in_pieces(stream, split_answers, data)
     assert (found, others, rest) == (answers, PINGRESP * 2, b"")
 
 
