@@ -202,6 +202,9 @@ def test_throughput_without_a_limit_and_turns_as_jobs_are_told_beside() -> None:
     assert result.figures["pred_unlimited_ratio"] == 18.0
     assert result.figures["pred_as_jobs_throughput_ratio"] == 5.0
     assert result.figures["pred_as_jobs_latency_ratio"] == pytest.approx(2.0)
+    one.policies = {"longest-queue": Curve((step(3600, 0.4),))}
+    put_figures(result, {"pred": one})
+    assert result.figures["pred_unlimited_ratio"] == 36.0
 
 
 def test_a_rival_that_holds_nothing_counts_with_the_least_rate_tried_and_that_is_said() -> None:

@@ -118,6 +118,11 @@ class Comparison:
         return self.plain.highest or self.plain.least
 
     @property
+    def again(self) -> Sequence[Step]:
+        """The steps of the second search of our own policy, where there was one."""
+        return self.policies[OWN_POLICY].steps if OWN_POLICY in self.policies else ()
+
+    @property
     def ours_best(self) -> Step | None:
         """Ours at the highest rate of its searches, as the rival has two as well; None without any."""
         return higher(self.ours, self.policies.get(OWN_POLICY, self.ours)).highest

@@ -61,7 +61,7 @@ def _put_ratios(result: BenchResult, name: str, one: Comparison) -> None:
 
 def _put_beyond(result: BenchResult, name: str, one: Comparison) -> None:
     """Throughput without a limit of latency; and ours without its cheap turns."""
-    own, rival = one.ours.highest_kept_up, one.plain.highest_kept_up
+    own, rival = Curve((*one.ours.steps, *one.again)).highest_kept_up, one.plain.highest_kept_up
     if one.job.beyond and own and rival:
         result.put(f"{name}_unlimited_ratio", single(own.rate / rival.rate))
         result.put(f"{name}_unlimited_rate_rival", single(rival.rate))
@@ -131,8 +131,7 @@ def _put_balance(result: BenchResult, one: Comparison) -> None:
 def _put_rates(result: BenchResult, one: Comparison) -> None:
     """The highest rate against what is told by turns at lower rates, and by those at the highest itself."""
     beside = [own for pairs in (one.in_turn, one.at_most) for _, own in pairs]
-    again = one.policies[OWN_POLICY].steps if OWN_POLICY in one.policies else ()
-    known = Curve((*beside, *one.whole, *one.ours.steps, *again))
+    known = Curve((*beside, *one.whole, *one.ours.steps, *one.again))
     high, expected = known.highest, predicted_rate(known, SLOTS)
     _put(
         result, "rate_predicted_ratio", [high.rate / expected] if high and expected else [], within(0.8, 1.2)

@@ -40,8 +40,7 @@ def draw_latency(figure: Figure, one: Comparison) -> None:
     """Mean latency over throughput at the sink (figure 7)."""
     axes = _axes(figure, f"{one.job.topology.upper()}: mean latency over throughput")
     # Beside the searches, what both sides took at the rival's rate.
-    again = one.policies[OWN_POLICY].steps if OWN_POLICY in one.policies else ()
-    own = Curve((*(step for _, step in one.in_turn[-1:]), *one.ours.steps, *again))
+    own = Curve((*(step for _, step in one.in_turn[-1:]), *one.ours.steps, *one.again))
     curves = {"plain Spark": one.plain, OWN_POLICY: own}
     curves |= {name: curve for name, curve in one.policies.items() if name != OWN_POLICY}
     if one.fused is not None:
