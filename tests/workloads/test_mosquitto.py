@@ -62,6 +62,18 @@ def test_payloads_of_every_kind_and_length_come_as_they_were_sent() -> None:
         ]
 
 
+def test_a_message_too_long_for_mqtt_is_an_error_and_the_broker_is_not_blamed() -> None:
+    class Long(bytes):
+        def __len__(self) -> int:
+            return 268_435_455
+
+    with Mosquitto() as broker, Publisher(sinks.Mqtt(broker.host, broker.port, "t"), "test") as publisher:
+        with pytest.raises(ValueError, match="an MQTT message must have 268,435,455 bytes at most"):
+            publisher.publish(["before", Long(b"x")])
+        assert publisher.connected
+        publisher.publish(["after"])
+
+
 def test_a_publisher_without_a_broker_says_so() -> None:
     with Mosquitto() as broker:
         spec = sinks.Mqtt(broker.host, broker.port, "t")

@@ -26,6 +26,7 @@ log = logging.getLogger("penstock")
 UNACKNOWLEDGED = 2_000
 PIECE_BYTES = 250_000
 PAUSE_SECONDS = 0.001
+"""Between two pieces, so that another thread gets the socket: a lock that is free for a moment is not enough."""
 MANY_ANSWERS = 20
 """That come together: then the reader rests for a moment, as more are on their way."""
 SILENCE_SECONDS = 10.0
@@ -300,12 +301,15 @@ class MqttLink:
     def _send(self, payloads: Sequence[bytes]) -> None:
         """In pieces: what keeps the connection alive must get a word in between."""
         assert self._tap is not None
-        sent, self._acks.sent = self._acks.sent, self._acks.sent + len(payloads)
+        topic, qos, first = self._topic, self._spec.qos, self._acks.sent + 1
+        # Before anything is sent: one that is too long for MQTT is an error, and not the broker's.
+        pieces = [packed(topic, qos, first + start, payloads[start:end]) for start, end in _pieces(payloads)]
+        self._acks.sent += len(payloads)
         try:
-            for start, end in _pieces(payloads):
-                if start:
+            for number, piece in enumerate(pieces):
+                if number:
                     time.sleep(PAUSE_SECONDS)
-                self._tap.send(packed(self._topic, self._spec.qos, sent + start + 1, payloads[start:end]))
+                self._tap.send(piece)
         except (OSError, ValueError) as error:
             # A socket that was closed meanwhile is a ValueError.
             self.end()
