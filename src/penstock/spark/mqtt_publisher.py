@@ -26,7 +26,7 @@ log = logging.getLogger("penstock")
 UNACKNOWLEDGED = 2_000
 PIECE_BYTES = 250_000
 PAUSE_SECONDS = 0.001
-"""Between two pieces, so that another thread gets the socket: a lock that is free for a moment is not enough."""
+"""Between two pieces, so that another thread gets the socket: a lock free for a moment is not enough."""
 MANY_ANSWERS = 20
 """That come together: then the reader rests for a moment, as more are on their way."""
 SILENCE_SECONDS = 10.0
