@@ -14,7 +14,7 @@ from penstock import sinks, sources
 from penstock.bench.elastic import bench
 from penstock.bench.elastic.driver_worker import check_left, place_of
 from penstock.bench.elastic.efficiency import curve
-from penstock.bench.elastic.kills import Killer, recovery_seconds
+from penstock.bench.elastic.kills import Killer, recoveries
 from penstock.bench.elastic.pauses import Pause, pauses_of
 from penstock.bench.elastic.pred_nodes import held_rate
 from penstock.bench.elastic.pred_worker import SERVICE_SECONDS, emulated_pred, instances_on
@@ -57,13 +57,18 @@ def test_a_scale_comes_back_from_what_a_driver_is_told() -> None:
 
 def test_a_backlog_that_never_comes_down_counts_until_the_next_kill() -> None:
     waiting = [(t / 4, 5 if t < 40 else 80) for t in range(120)]
-    assert recovery_seconds(waiting, kill=10.0, until=25.0) == 15.0
+    assert recoveries(waiting, [10.0], until=25.0) == [15.0]
+
+
+def test_a_backlog_that_a_kill_left_behind_is_not_taken_for_what_was_before_the_next() -> None:
+    waiting = [(t / 4, 5 if t < 40 or t >= 180 else 80) for t in range(240)]
+    assert recoveries(waiting, [10.0, 30.0], until=55.0) == [20.0, 15.0]
 
 
 def test_a_backlog_must_stay_down_to_count() -> None:
     rows = [5, 5, 5, 5, 90, 4, 90, 90, *[4] * 20]
     waiting = [(float(t) / 2, each) for t, each in enumerate(rows)]
-    assert recovery_seconds(waiting, kill=2.0, until=14.0) == 2.0
+    assert recoveries(waiting, [2.0], until=14.0) == [2.0]
 
 
 def test_nodes_bring_more_until_the_driver_is_full() -> None:

@@ -28,3 +28,5 @@ def test_nodes_come_or_go_while_every_word_is_counted_once(tmp_path: Path) -> No
     records = [Record.from_json(json.loads(line)) for line in journal.read_text().splitlines()]
     granted = [each for record in records for each in record.decisions if each.kind == "granted"]
     assert any(isinstance(each.change, AddNode | ReleaseNode) for each in granted)
+    (samples,) = kept.glob("made-*/nodes-*/driver/samples.jsonl")
+    assert len({json.loads(line)["nodes"] for line in samples.read_text().splitlines()}) > 1

@@ -46,6 +46,16 @@ def test_latency_is_also_told_without_the_two_minutes_after_each_reconfiguration
     assert run.reconfigurations == 2
 
 
+def test_the_static_run_is_compared_without_the_same_moments() -> None:
+    result = BenchResult("elastic")
+    static, nodes = made_run("static", 14, 16, latency=1.0), made_run("nodes", 6, 12, 1.0, changes=(100.0,))
+    seconds = static.counted.latencies.seconds
+    # Slow just where the other was reconfigured.
+    seconds[(static.counted.latencies.due >= 100.0) & (static.counted.latencies.due < 110.0)] = 50.0
+    tell(result, {"static": static, "nodes": nodes})
+    assert result.figures["latency_ratio_settled"] == pytest.approx(1.0)
+
+
 def test_a_run_alone_is_told_without_ratios() -> None:
     result = BenchResult("elastic")
     tell(result, {"nodes": made_run("nodes", 6, 12, 1.0)})

@@ -41,6 +41,8 @@ def test_each_file_is_told_once_also_from_a_compacted_log(tmp_path: Path) -> Non
         )
     )
     assert log.read_by(0) == ["1.parquet"]
+    assert log.read_by(0) == ["1.parquet"], "it runs still"
+    log.passed(0)
     # A batch without new files, which only flushes windows.
     assert log.read_by(1) == []
     assert log.read_by(2) == ["2.parquet", "3.parquet", "4.parquet"]
@@ -88,9 +90,11 @@ def test_rows_of_a_batch_that_runs_at_the_end_are_waited_for(tmp_path: Path) -> 
     assert frame.asked.wait(10)
     job.end_batch(time.time(), 0.0)
     assert job.done == []
+    assert [(ended, rows) for _, ended, rows in job.counted(12.5)] == [(12.5, 7)], "as though it ended then"
     job.end_batch(time.time() - 60, 10.0)
     assert job.done == [], "it had not begun then"
     threading.Timer(0.1, frame.free.set).start()
     job.end_batch(time.time(), 10.0)
     assert [rows for _, _, rows in job.done] == [7]
+    assert job.counted(12.5) == job.done
     batch.join()

@@ -21,6 +21,8 @@ from penstock.spark.cluster.standalone import NICENESS, StandaloneCluster, Worke
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.alone]
 LIMIT_SECONDS = 180.0
 ROWS_PER_SECOND = 400.0
+SLOWLY, QUICKLY = "60", "4000"
+"""Rows a second, so that rows are left when the driver is killed, and all come soon after that."""
 TRACE = TraceSettings(int(20 * ROWS_PER_SECOND), ROWS_PER_SECOND, seed=3)
 
 
@@ -68,8 +70,7 @@ def test_workers_and_then_the_driver_are_killed_and_every_row_is_there_once(
 ) -> None:
     lines = trace_lines(TRACE)
     write_trace(tmp_path, lines)
-    arguments = (str(ROWS_PER_SECOND), str(cluster.folder))
-    first = Life(tmp_path, arguments, "tests.spark.cluster.driver")
+    first = Life(tmp_path, (SLOWLY, str(cluster.folder)), "tests.spark.cluster.driver")
     try:
         # Those are asked that have an executor by then.
         assert re.fullmatch(
@@ -90,8 +91,9 @@ def test_workers_and_then_the_driver_are_killed_and_every_row_is_there_once(
         first.kill()
     finally:
         first.end()
-    second = Life(tmp_path, arguments, "tests.spark.cluster.driver")
+    second = Life(tmp_path, (QUICKLY, str(cluster.folder)), "tests.spark.cluster.driver")
     try:
+        second.until("turn", LIMIT_SECONDS)
         second.until("drained", LIMIT_SECONDS)
     finally:
         second.end()

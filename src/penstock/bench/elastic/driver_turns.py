@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -20,8 +21,7 @@ def driver_turns(
     """Of one row each: without a job, as small turns run, and as jobs; the latter is what is returned."""
     found: dict[str, Mapping[str, Any]] = {}
     for name, jobs in (("driver_turns_per_s", False), ("driver_turns_per_s_jobs", True)):
-        place = folder / name
-        place.mkdir()
+        place = Path(tempfile.mkdtemp(prefix=f"{name}-", dir=folder))
         with Worker("penstock.bench.elastic.driver_worker", place) as worker:
             worker.ready()
             rows = int(ROWS * (WARMUP_SECONDS + seconds) / (WARMUP_SECONDS + SECONDS))

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 from penstock.bench.elastic import plots
@@ -22,7 +23,6 @@ from penstock.simulate import (
     StageSetup,
     Ticks,
     TurnCost,
-    fitted,
 )
 
 ROW_SECONDS = 0.01
@@ -42,10 +42,10 @@ def scale_efficiency(
     measured = {nodes: _saturated(folder, nodes, say) for nodes in (1, 2)}
     rates = {nodes: each["rows_per_second"] for nodes, each in measured.items()}
     result.put("scale_efficiency", single(rates[2] / rates[1]), MARKS["scale_efficiency"])
-    cost = fitted((rows, slots, took) for each in measured.values() for rows, slots, took in each["turns"])
+    cost = turn_cost((rows, slots, took) for each in measured.values() for rows, slots, took in each["turns"])
     driver = turns_per_second or driver_turns(folder, result, say)
     curves = {f"turns of {grain:g} s": curve(cost, grain, driver) for grain in GRAINS}
-    simulated = [dict(curve(cost, 1.0, 1e9))[nodes] for nodes in (1, 2)]
+    simulated = [rate for _, rate in curve(cost, 1.0, 1e9, (1, 2))]
     rows = [[str(nodes), *(f"{dict(points)[nodes]:.1f}" for points in curves.values())] for nodes in NODES]
     title = "turns a second over nodes of one slot (simulated)"
     result.tables.append(Table(title, ["nodes", *curves], rows))
@@ -82,13 +82,26 @@ def _saturated(folder: Path, nodes: int, say: Callable[[str], None]) -> Mapping[
     return told
 
 
-def curve(cost: TurnCost, grain_seconds: float, driver: float) -> Sequence[tuple[int, float]]:
+def turn_cost(turns: Iterable[tuple[int, int, float]]) -> TurnCost:
+    """What turns took beyond their rows' service, which is emulated and so known; (rows, slots, seconds) each.
+
+    >>> cost = turn_cost([(100, 1, 1.25), (200, 2, 1.15)])
+    >>> round(cost.fixed_seconds, 3), cost.row_seconds
+    (0.2, 0.01)
+    """
+    beyond = fmean(seconds - rows / slots * ROW_SECONDS for rows, slots, seconds in turns)
+    return TurnCost(max(beyond, 0.0), ROW_SECONDS)
+
+
+def curve(
+    cost: TurnCost, grain_seconds: float, driver: float, sizes: Sequence[int] = NODES
+) -> Sequence[tuple[int, float]]:
     """Turns a second that nodes end, each of one slot and always with rows, behind one driver.
 
     >>> [(nodes, round(rate, -1)) for nodes, rate in curve(TurnCost(0.0), 1.0, 100.0)][-3:]
     [(200, 100.0), (500, 100.0), (1000, 100.0)]
     """
-    return [(nodes, _turns(cost.fixed_seconds + grain_seconds, driver, nodes)) for nodes in NODES]
+    return [(nodes, _turns(cost.fixed_seconds + grain_seconds, driver, nodes)) for nodes in sizes]
 
 
 def _turns(turn_seconds: float, driver: float, nodes: int) -> float:

@@ -9,6 +9,7 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from math import inf
 from pathlib import Path
 from threading import Event
 from typing import Any
@@ -80,17 +81,26 @@ def _kill(worker: Daemon) -> None:
             os.kill(pid, signal.SIGKILL)
 
 
-def recovery_seconds(waiting: Sequence[tuple[float, int]], kill: float, until: float) -> float:
-    """From a kill until the backlog is as before it, and stays so for a moment; `until` if it never is.
+def recoveries(waiting: Sequence[tuple[float, int]], kills: Sequence[float], until: float) -> list[float]:
+    """From each kill until the backlog is as before it, and stays so; until the next kill if it never is.
 
     >>> calm = [(t / 2, 10) for t in range(20)]
     >>> hit = [(10 + t / 2, 50 if 2 < t < 8 else 9) for t in range(20)]
-    >>> recovery_seconds(calm + hit, kill=10.0, until=20.0), recovery_seconds(calm, kill=5.0, until=9.5)
-    (4.0, 0.0)
+    >>> recoveries(calm + hit, [10.0], until=20.0), recoveries(calm, [5.0], until=9.5)
+    ([4.0], [0.0])
     """
-    before = [rows for at, rows in waiting if kill - BEFORE_SECONDS <= at < kill]
-    level = max(before, default=0)
-    after = [(at, rows) for at, rows in waiting if kill <= at < until]
+    took: list[float] = []
+    level, recovered_at = 0, -inf
+    for kill, end in zip(kills, [*kills[1:], until], strict=True):
+        if recovered_at <= kill - BEFORE_SECONDS:
+            # Else the last kill is in it still, and what was before that one counts.
+            level = max((rows for at, rows in waiting if kill - BEFORE_SECONDS <= at < kill), default=0)
+        took.append(_recovery([(at, rows) for at, rows in waiting if kill <= at < end], level, kill, end))
+        recovered_at = kill + took[-1]
+    return took
+
+
+def _recovery(after: Sequence[tuple[float, int]], level: int, kill: float, until: float) -> float:
     for at, _ in after:
         if all(rows <= level for other, rows in after if at <= other <= at + CALM_SECONDS):
             return at - kill
@@ -106,8 +116,7 @@ def worker_kills(stand: Stand, result: BenchResult, kills: int = KILLS) -> None:
     run = stand.run("static", scale, killer)
     waiting = [(each["at"], sum(each["waiting"].values())) for each in run.samples]
     moments = [at - run.began for at in killer.at]
-    ends = [*moments[1:], seconds]
-    took = [recovery_seconds(waiting, kill, end) for kill, end in zip(moments, ends, strict=True)]
+    took = recoveries(waiting, moments, seconds)
     _tell(result, run.counted.lost, run.counted.doubled, took, kills)
     result.plots.append(Plot("kills", lambda figure: plots.draw_kills(figure, waiting, moments, took)))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import isnan
@@ -45,15 +46,22 @@ class Judged:
 
 
 def judged(run: Run) -> Judged:
-    moments = [each["at"] for each in run.changes if each["kind"] == "slots"]
-    latencies = run.counted.latencies
     return Judged(
         fmean(sum(each["slots"].values()) for each in run.samples),
         fmean(each["nodes"] for each in run.samples),
-        latencies.mean,
-        latencies.without(moments, LEFT_OUT_MINUTES * run.scale.minute),
-        len(moments),
+        run.counted.latencies.mean,
+        _settled_seconds(run, run),
+        len(_reconfigured(run)),
     )
+
+
+def _reconfigured(run: Run) -> list[float]:
+    return [each["at"] for each in run.changes if each["kind"] == "slots"]
+
+
+def _settled_seconds(run: Run, reconfigured: Run) -> float:
+    """Mean latency of a run without the time after each reconfiguration of another, or of its own."""
+    return run.counted.latencies.without(_reconfigured(reconfigured), LEFT_OUT_MINUTES * run.scale.minute)
 
 
 def scenarios(
@@ -64,6 +72,8 @@ def scenarios(
     Runs that are kept are told together with those that are made now.
     """
     runs: dict[str, Run] = kept.of(stand.scale) if kept else {}
+    for name in runs.keys() - set(only):
+        stand.say(f"{runs[name].label}: kept from {time.strftime('%F %T', time.localtime(runs[name].began))}")
     for name in only:
         runs[name] = stand.run(name, _aimed(stand.scale, runs.get("static")))
         if kept is not None:
@@ -91,6 +101,7 @@ def tell(result: BenchResult, runs: Mapping[str, Run]) -> None:
     static = made.get("static")
     if static is not None:
         _against(result, made, static)
+        _against_settled(result, runs)
         result.put("static_peak_use", single(runs["static"].peak_use))
     _pauses(result, runs)
     result.put("lost", single(sum(run.counted.lost for run in runs.values())), MARKS["lost"])
@@ -144,15 +155,18 @@ def _against(result: BenchResult, made: Mapping[str, Judged], static: Judged) ->
     put("node_saving", saving("nodes", "nodes"))
     put("node_saving_model", saving("model", "nodes"))
     put("latency_ratio", ratio("nodes", "latency_seconds"))
-    put("latency_ratio_settled", _settled(made, static, "nodes"))
     put("latency_ratio_operators", ratio("operators", "latency_seconds"))
     put("latency_ratio_model", ratio("model", "latency_seconds"))
-    put("latency_ratio_model_settled", _settled(made, static, "model"))
 
 
-def _settled(made: Mapping[str, Judged], static: Judged, name: str) -> float | None:
-    """Not a number where changes were so many that no time is left."""
-    return made[name].settled_seconds / static.latency_seconds if name in made else None
+def _against_settled(result: BenchResult, runs: Mapping[str, Run]) -> None:
+    """The same moments are left out of the static run; where changes leave no time nothing is told."""
+    for name, figure in (("nodes", "latency_ratio_settled"), ("model", "latency_ratio_model_settled")):
+        if name not in runs:
+            continue
+        ratio = _settled_seconds(runs[name], runs[name]) / _settled_seconds(runs["static"], runs[name])
+        if not isnan(ratio):
+            result.put(figure, single(ratio))
 
 
 def _table(runs: Mapping[str, Run], made: Mapping[str, Judged]) -> Table:

@@ -93,6 +93,8 @@ class Stand:
                     queue=name,
                     seed=SEED,
                 )
+                if not told["drained"]:
+                    self.say("  it did not end in time: what is missing counts as lost")
                 sent = sum(Sentences(SEED).counts(told["phases"][-1]["sent"]).values())
                 collector.wait_for(sent, GRACE_SECONDS)
         finally:

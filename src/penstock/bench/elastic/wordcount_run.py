@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import threading
 import time
 from collections.abc import Iterator, Mapping
@@ -22,6 +23,7 @@ from penstock.spark.elastic import ElasticSettings
 from penstock.spark.feeders import wait_for
 from penstock.workloads.wordcount import SCHEMA, Ramp, RampFeeder, Sentences, word_count
 
+log = logging.getLogger(__name__)
 LOOK_SECONDS = 0.25
 DRAIN_SECONDS = 120.0
 SAMPLES, TURNS = "samples.jsonl", "turns.jsonl"
@@ -53,10 +55,10 @@ class WordCountRun:
                 engine.submit(self._pipeline(spool))
                 with self._watched(engine):
                     then = self._feed(engine, spool, self._scale.ramp, first["sent"])
-                    engine.drain(DRAIN_SECONDS)
+                    drained = _drained(engine)
                 changes = [each.to_json() for each in engine.changes() if each.kind in ("slots", "nodes")]
         kept = _lines(self._folder / "state" / "slots.jsonl")
-        return {"phases": [first, then], "changes": changes, "slots": kept}
+        return {"phases": [first, then], "changes": changes, "slots": kept, "drained": drained}
 
     def _warm_changes(self, engine: Engine) -> None:
         """The first division of state compiles code, as the first turn does; it ends as it began."""
@@ -118,20 +120,36 @@ class WordCountRun:
     def _watch(self, engine: Engine) -> None:
         with (self._folder / SAMPLES).open("w") as file:
             while not self._stopping.wait(LOOK_SECONDS):
-                workers = [each for each in self._cluster.workers() if each.process is not None]
-                told = {
-                    "at": time.time(),
-                    "slots": engine.slots,
-                    "pool": engine.pool_slots,
-                    "nodes": len(workers),
-                    "waiting": {each.stage: each.figures.rows_waiting for each in engine.stages()},
-                }
-                file.write(json.dumps(told) + "\n")
-                file.flush()
+                try:
+                    file.write(json.dumps(self._look(engine)) + "\n")
+                    file.flush()
+                except Exception:
+                    # The next look may do: without any a whole run would have no figures.
+                    log.exception("a look at the run failed")
+
+    def _look(self, engine: Engine) -> dict[str, Any]:
+        workers = [each for each in self._cluster.workers() if each.process is not None]
+        return {
+            "at": time.time(),
+            "slots": engine.slots,
+            "pool": engine.pool_slots,
+            "nodes": len(workers),
+            "waiting": {each.stage: each.figures.rows_waiting for each in engine.stages()},
+        }
 
     def _turned(self, record: TurnRecord) -> None:
         with self._lock, (self._folder / TURNS).open("a") as file:
             file.write(json.dumps(record.to_json()) + "\n")
+
+
+def _drained(engine: Engine) -> bool:
+    """Whether all came out; the run is told all the same, with what is missing as lost."""
+    try:
+        engine.drain(DRAIN_SECONDS)
+    except PenstockError:
+        log.exception("the run did not drain")
+        return False
+    return True
 
 
 def _lines(path: Path) -> list[dict[str, Any]]:

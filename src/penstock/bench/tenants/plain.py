@@ -39,12 +39,17 @@ class FileLog:
         self._read_to = -1
 
     def read_by(self, batch: int) -> list[str]:
-        """The names of the files that this batch has read, and no batch asked for before."""
+        """The names of the files that this batch reads, and none that was passed."""
+        numbers = range(self._read_to + 1, self._last_of(batch) + 1)
+        return [name for number in numbers for name in self._entry(number)]
+
+    def passed(self, batch: int) -> None:
+        """The batch has ended."""
+        self._read_to = max(self._last_of(batch), self._read_to)
+
+    def _last_of(self, batch: int) -> int:
         offsets = (self._checkpoint / "offsets" / str(batch)).read_text().splitlines()
-        last = int(json.loads(offsets[-1])["logOffset"])
-        files = [name for number in range(self._read_to + 1, last + 1) for name in self._entry(number)]
-        self._read_to = max(last, self._read_to)
-        return files
+        return int(json.loads(offsets[-1])["logOffset"])
 
     def _entry(self, number: int) -> list[str]:
         log = self._checkpoint / "sources" / "0"
@@ -81,6 +86,7 @@ class PlainJob:
         self.query: StreamingQuery | None = None
         self._changed = threading.Condition()
         self._began: float | None = None
+        self._batch = -1
 
     def start(self) -> None:
         # A query takes the pool of the thread that starts it; with FIFO it means nothing.
@@ -110,27 +116,27 @@ class PlainJob:
         self._inbox.put(table)
 
     def _on_batch(self, frame: DataFrame, batch: int) -> None:
-        began = time.time()
-        self._now_runs(began)
-        try:
-            self._run_batch(frame, batch, began)
-        finally:
-            self._now_runs(None)
-
-    def _now_runs(self, began: float | None) -> None:
         with self._changed:
-            self._began = began
-            self._changed.notify_all()
-
-    def _run_batch(self, frame: DataFrame, batch: int, began: float) -> None:
+            self._began, self._batch = time.time(), batch
         self._meter.take(frame.toArrow(), batch)
         ended = time.time()
         # Spark has committed the batch before: without its files it has less to list.
         for name in self._read:
             (self._inbox.path / name).unlink(missing_ok=True)
-        self._read = self._log.read_by(batch)
-        if self._read:
-            self.done.append((began, ended, sum(self._rows[name] for name in self._read)))
+        with self._changed:
+            self._read = self._log.read_by(batch)
+            self.done = self.counted(ended)
+            self._log.passed(batch)
+            self._began = None
+            self._changed.notify_all()
+
+    def counted(self, now: float) -> list[tuple[float, float, int]]:
+        """What is done; a batch that runs counts as though it ended now, which is the most it can be."""
+        with self._changed:
+            if self._began is None:
+                return list(self.done)
+            rows = sum(self._rows[name] for name in self._log.read_by(self._batch))
+            return [*self.done, (self._began, now, rows)] if rows else list(self.done)
 
     def end_batch(self, begun_by: float, seconds: float) -> None:
         """Waits until no batch runs that had begun by then: only then is it known how long its rows took."""
@@ -192,7 +198,7 @@ class Plain:
         if self._batches_end is None:
             self._batches_end = time.monotonic() + MOST_BATCH_SECONDS
         self._jobs[job].end_batch(end, max(self._batches_end - time.monotonic(), 0.0))
-        return spread(list(self._jobs[job].done))
+        return spread(self._jobs[job].counted(time.time()))
 
     @property
     def error(self) -> str:
