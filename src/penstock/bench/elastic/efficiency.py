@@ -83,7 +83,9 @@ def _saturated(folder: Path, nodes: int, say: Callable[[str], None]) -> Mapping[
 
 
 def turn_cost(turns: Iterable[tuple[int, int, float]]) -> TurnCost:
-    """What turns took beyond their rows' service, which is emulated and so known; (rows, slots, seconds) each.
+    """What turns took beyond their rows' service, which is emulated and so known.
+
+    Each is (rows, slots, seconds).
 
     >>> cost = turn_cost([(100, 1, 1.25), (200, 2, 1.15)])
     >>> round(cost.fixed_seconds, 3), cost.row_seconds

@@ -73,8 +73,8 @@ def _drained(worker: Worker) -> None:
     """A step that began with rows of the one before would be judged by them."""
     if not any(worker.ask(do="drain", limit=DRAIN_SECONDS) for _ in range(DRAIN_TRIES)):
         raise PenstockError(
-            f"a side must be empty before a step, but rows were left after {DRAIN_TRIES * DRAIN_SECONDS:g} s: "
-            "nothing can be said of the next rate"
+            f"a side must be empty before a step, but rows were left after {DRAIN_TRIES * DRAIN_SECONDS:g} "
+            "s: nothing can be said of the next rate"
         )
 
 
