@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from tests.spark.conftest import EngineFactory, SpoolFactory, eventually
 from tests.spark.streams import SCHEMA, Kept, reading, table
@@ -9,6 +11,7 @@ from tests.spark.streams import SCHEMA, Kept, reading, table
 from penstock import Pipeline, Spool, sources
 from penstock.pipeline import Tenant
 from penstock.scheduling import Grant, TokenShare
+from penstock.scheduling.outlook import Waiting
 
 pytestmark = pytest.mark.spark
 
@@ -103,3 +106,33 @@ def test_work_for_a_window_that_is_not_complete_waits_for_other_work(
     assert order.index("bulk.half") < order.index("counted.w")
     windows.append(table([reading(12, 11.0)]))
     eventually(lambda: [row["n"] for row in kept.rows] == [4])
+
+
+def test_pipelines_of_one_tenant_have_its_share_together(engine: EngineFactory, spool: SpoolFactory) -> None:
+    runs, kept, tenant = engine(policy=TokenShare(rows_per_second=10.0)), Kept(), Tenant("ads", share=0.5)
+
+    def seconds_of_tokens(name: str) -> float:
+        source = spool(name)
+        running = runs.submit(passing(name, source, kept, tenant))
+        runs.pause(name)
+        source.append(table([reading(number, 1.0) for number in range(5)]))
+        line, now = running.stages[0].line, time.time()
+        line.look(now)
+        context = line.figures(Waiting(5, now), now, None, 1.0)["context"]
+        return float(context.fields["used_until"] - context.pri_global)
+
+    assert seconds_of_tokens("first") == pytest.approx(1.0)
+    assert seconds_of_tokens("second") == pytest.approx(2.0)
+    runs.cancel("first", forget=True)
+    assert seconds_of_tokens("third") == pytest.approx(2.0)
+
+
+def test_a_stage_is_told_what_those_below_it_cost(engine: EngineFactory, spool: SpoolFactory) -> None:
+    runs, kept, source = engine(), Kept(), spool()
+    running = runs.submit(passing("p", source, kept, Tenant("ads", latency="1 minute")))
+    source.append(table([reading(1, 1.0)]))
+    runs.drain()
+    first, second = running.stages
+    below = second.place.profiles.of(second.name)
+    assert below is not None
+    assert 0.0 < first.line.reply(None).path_seconds == pytest.approx(below.mean_seconds)

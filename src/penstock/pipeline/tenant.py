@@ -12,7 +12,8 @@ from penstock.pipeline.nodes import name_mistake
 class Tenant:
     """Owns pipelines. `latency` is the target of its sinks that have none of their own.
 
-    `share` is its part of the throughput, from 0 to 1, under the policy `token-share`.
+    `share` is its part of the throughput, from 0 to 1, under the policy `token-share`; its pipelines have it
+    together, in equal parts.
     """
 
     name: str

@@ -74,6 +74,10 @@ class Line:
         self._target = replace(self._target, latency_seconds=latency_seconds)
         self.follow(self._policy)
 
+    def give(self, share: float | None) -> None:
+        """Messages that come from now on have tokens of another share."""
+        self._target = replace(self._target, share=share)
+
     def arrive(self, key: Hashable, message: Message, upstream: PriorityContext | None = None) -> None:
         """A message has come; `upstream` is the context it was sent with, None at a source."""
         if self._fields:

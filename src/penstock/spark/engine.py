@@ -17,6 +17,7 @@ from penstock.pipeline.checks import FloorTable
 from penstock.pipeline.endpoints import SinkSpec
 from penstock.pipeline.latency import Duration, format_seconds, parse_latency, parse_positive
 from penstock.pipeline.pipeline import Pipeline
+from penstock.pipeline.tenant import Tenant
 from penstock.plan.controller_state import SlotSettings
 from penstock.plan.slot_changes import SlotChange
 from penstock.plan.triggers import parse_trigger
@@ -192,6 +193,7 @@ class Engine(EngineReports):
             self.elastic.check(running)
         running.start(resume=resume)
         self._pipelines[pipeline.name] = running
+        self._share_out(pipeline.tenant)
         self._around.changes.tell("state", pipeline.name, "running", "submitted")
         return running
 
@@ -227,6 +229,7 @@ class Engine(EngineReports):
                     "try again later"
                 )
             running.start(resume=True)
+            self._share_out(running.pipeline.tenant)
         else:
             running.pause(False)
         self._around.changes.tell("state", name, "running", "asked for")
@@ -248,7 +251,14 @@ class Engine(EngineReports):
         if forget:
             self._around.profiles.forget(stage.name for stage in running.graph.stages)
         del self._pipelines[name]
+        self._share_out(running.pipeline.tenant)
         self._around.changes.tell("state", name, "cancelled", "forgotten" if forget else "asked for")
+
+    def _share_out(self, tenant: Tenant) -> None:
+        """All that a tenant runs has its share together."""
+        theirs = [each for each in self._all if each.pipeline.tenant.name == tenant.name and each.stages]
+        for running in theirs:
+            running.share_with(len(theirs))
 
     def drain(self, timeout_seconds: float = 60.0) -> None:
         """Returns when nothing waits and no turn runs; a replay must end by itself for that.

@@ -161,6 +161,13 @@ class RunningPipeline:
         share = self.pipeline.tenant.share
         return None if share is None else share / max(len(first_stages(self.graph)), 1)
 
+    def share_with(self, pipelines: int) -> None:
+        """So many of the tenant's pipelines, this one among them, have its share together."""
+        share = self._share
+        if share is not None:
+            for stage in tuple(self.stages):
+                stage.line.give(share / pipelines)
+
     def _link(self) -> None:
         """Lets each stage know those that it replies to."""
         by_name = {stage.name: stage for stage in self.stages}

@@ -96,6 +96,11 @@ class StageLine:
         with self._lock:
             self._line.aim(latency_seconds or PATIENT_SECONDS)
 
+    def give(self, share: float | None) -> None:
+        """What comes from now on has another share of the throughput."""
+        with self._lock:
+            self._line.give(share)
+
     def _tracked(self, column: str) -> Sources:
         if column not in self._sources:
             self._sources[column] = Sources(self._settings.sources)
