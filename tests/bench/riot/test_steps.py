@@ -155,6 +155,21 @@ def test_the_highest_rate_is_run_once_more_and_one_that_fails_then_does_not_coun
     assert highest.rate == 200
 
 
+def test_where_no_rate_tried_is_held_any_more_a_lower_one_is_looked_for() -> None:
+    tried: list[float] = []
+
+    def held_once(rate: float) -> Step:
+        tried.append(rate)
+        good = rate < 100 or (rate == 100 and len(tried) == 1)
+        return replace(GOOD, rate=rate, mean=0.2 if good else 5.0)
+
+    ladder = Ladder(start=100, factor=2, refinements=0, tries=1, confirmations=4)
+    highest = climb(ladder, held_once).highest
+    assert tried == [100, 200, 100, 50, 50]
+    assert highest is not None
+    assert highest.rate == 50
+
+
 def test_of_two_searches_the_one_that_found_the_higher_rate_counts() -> None:
     cold, warm = Curve((replace(GOOD, mean=3.0),)), Curve((replace(GOOD, rate=40),))
     assert higher(cold, warm) is warm

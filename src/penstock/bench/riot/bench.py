@@ -43,7 +43,7 @@ FULL = Times(
     rows=100.0,
     longest=40.0,
     descents=5,
-    confirmations=3,
+    confirmations=4,
     again=True,
 )
 QUICK = Times(warmup=5.0, settle=1.0, measured=2.0, rounds=1, refinements=0)

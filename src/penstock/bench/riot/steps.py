@@ -170,10 +170,9 @@ def climb(
         good, bad = (steps[-1].rate, bad) if good_enough(steps[-1]) else (good, steps[-1].rate)
     for _ in range(ladder.confirmations):
         best = Curve(tuple(steps))._highest(good_enough)
-        if best is None:
-            break
-        steps.append(measure(best.rate))
-        if good_enough(steps[-1]):
+        # None that was tried is held any more: a lower one may be.
+        steps.append(measure(best.rate if best else Curve(tuple(steps)).least.rate / ladder.factor))
+        if best and good_enough(steps[-1]):
             break
     return Curve(tuple(steps))
 
