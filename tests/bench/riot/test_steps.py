@@ -170,6 +170,17 @@ def test_where_no_rate_tried_is_held_any_more_a_lower_one_is_looked_for() -> Non
     assert highest.rate == 50
 
 
+def test_no_rate_is_tried_at_which_hardly_a_row_comes() -> None:
+    tried: list[float] = []
+
+    def never(rate: float) -> Step:
+        tried.append(rate)
+        return replace(GOOD, rate=rate, mean=5.0)
+
+    climb(Ladder(start=4.0, factor=2, descents=5, confirmations=4, least=0.5), never)
+    assert tried == [4.0, 1.0, 0.5]
+
+
 def test_of_two_searches_the_one_that_found_the_higher_rate_counts() -> None:
     cold, warm = Curve((replace(GOOD, mean=3.0),)), Curve((replace(GOOD, rate=40),))
     assert higher(cold, warm) is warm

@@ -29,6 +29,7 @@ CONSTANT = "at-most-500"
 # Steps of the other policies below where their search begins, for their curves.
 LOW_STEPS = (0.05, 0.2)
 ORDER_SEED = 11
+LEAST_ROWS = 10.0
 
 
 @dataclass(frozen=True)
@@ -58,6 +59,11 @@ class Times:
         [40, 20.0, 8]
         """
         return max(min(self.rows / rate, self.longest), self.measured)
+
+    @property
+    def least_rate(self) -> float:
+        """At which a handful of rows come in the longest step; any, where steps are all the same."""
+        return LEAST_ROWS / self.longest if self.longest else 0.0
 
 
 @dataclass(frozen=True)
@@ -197,12 +203,19 @@ class Measured:
     def _ladder(self, start: float, *, roughly: bool = False) -> Ladder:
         times = self._job.times
         if roughly:
-            return Ladder(start, refinements=min(times.refinements, 1), tries=1, descents=times.descents)
+            return Ladder(
+                start,
+                refinements=min(times.refinements, 1),
+                tries=1,
+                descents=times.descents,
+                least=times.least_rate,
+            )
         return Ladder(
             start,
             refinements=times.refinements,
             descents=times.descents,
             confirmations=times.confirmations,
+            least=times.least_rate,
         )
 
     def beyond(self, curve: Curve) -> Curve:

@@ -110,6 +110,8 @@ class Ladder:
     """How often a rate must fail on the way up: a pause of the machine must not end the search."""
     confirmations: int = 0
     """How many of the highest rates are run once more until one holds again: a single step may be luck."""
+    least: float = 0.0
+    """No lower rate is tried: what a handful of rows take says little."""
 
 
 @dataclass(frozen=True)
@@ -154,8 +156,8 @@ def climb(
     [100, 200, 400, 800, 800, 566]
     """
     steps = [measure(ladder.start)]
-    while not good_enough(steps[-1]) and len(steps) <= ladder.descents:
-        steps.append(measure(steps[-1].rate / ladder.factor**2))
+    while not good_enough(steps[-1]) and len(steps) <= ladder.descents and steps[-1].rate > ladder.least:
+        steps.append(measure(max(steps[-1].rate / ladder.factor**2, ladder.least)))
     if not good_enough(steps[-1]):
         return Curve(tuple(steps))
     # A rate that failed on the way down is tried again: code may not have been compiled yet.
@@ -169,9 +171,12 @@ def climb(
         steps.append(measure(sqrt(good * bad)))
         good, bad = (steps[-1].rate, bad) if good_enough(steps[-1]) else (good, steps[-1].rate)
     for _ in range(ladder.confirmations):
-        best = Curve(tuple(steps))._highest(good_enough)
-        # None that was tried is held any more: a lower one may be.
-        steps.append(measure(best.rate if best else Curve(tuple(steps)).least.rate / ladder.factor))
+        tried = Curve(tuple(steps))
+        best, least = tried._highest(good_enough), tried.least.rate
+        if best is None and least <= ladder.least:
+            break
+        # Where none that was tried is held any more, a lower one may be.
+        steps.append(measure(best.rate if best else max(least / ladder.factor, ladder.least)))
         if best and good_enough(steps[-1]):
             break
     return Curve(tuple(steps))
