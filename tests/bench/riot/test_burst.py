@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import subprocess
 from dataclasses import replace
 from pathlib import Path
 
+import psutil
 import pyarrow as pa
 
 from penstock.bench.result import BenchResult
 from penstock.bench.riot.bench import put_burst
 from penstock.bench.riot.burst import Burst
+from penstock.bench.riot.memory import memory_mb
 from penstock.bench.riot.worker import spool_bytes
 from penstock.queues.spool import Spool
 
@@ -66,3 +69,12 @@ def test_the_size_of_a_spool_is_that_of_its_rows(tmp_path: Path) -> None:
     with Spool(tmp_path / "ours/state/etl/queues/parse") as spool:
         spool.append(pa.table({"value": list(range(1000))}))
         assert spool_bytes(tmp_path) == spool.bytes > 1000
+
+
+def test_a_process_that_has_ended_has_no_memory() -> None:
+    with subprocess.Popen(["sleep", "60"]) as gone:
+        process = psutil.Process(gone.pid)
+        assert memory_mb(process) > 0.0
+        gone.kill()
+    assert memory_mb(process) == 0.0
+    assert memory_mb(process, psutil.Process()) > 1.0

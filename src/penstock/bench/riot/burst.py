@@ -12,6 +12,7 @@ from typing import Any
 import psutil
 
 from penstock.bench.riot.compare import MODULE, OWN_POLICY
+from penstock.bench.riot.memory import memory_mb
 from penstock.bench.workers import Worker
 from penstock.spark.feeders import wait_for
 
@@ -133,7 +134,8 @@ def _looks(worker: Worker, seconds: float, what: str, say: Callable[[str], None]
         until = time.time() + min(LOOK_SECONDS, seconds - passed)
         while (left := until - time.time()) > 0:
             time.sleep(min(PEAK_SECONDS, left))
-            peak = max(peak, _memory_mb(worker.pid))
+            process = psutil.Process(worker.pid)
+            peak = max(peak, memory_mb(process, *process.children(recursive=True)))
         seen = worker.ask(do="memory")
         memory = seen["driver_mb"] + seen["spark_mb"]
         say(
@@ -141,9 +143,3 @@ def _looks(worker: Worker, seconds: float, what: str, say: Callable[[str], None]
             f"{peak:,.0f}; {seen['waiting']:,.0f} rows wait"
         )
         yield {**seen, "at": time.time() - begun, "memory_mb": memory, "peak_mb": peak}
-
-
-def _memory_mb(pid: int) -> float:
-    process = psutil.Process(pid)
-    all_of_it = (process, *process.children(recursive=True))
-    return float(sum(each.memory_info().rss for each in all_of_it)) / 1e6

@@ -15,6 +15,7 @@ from typing import Any
 import psutil
 
 from penstock.bench.riot.drip import Drip
+from penstock.bench.riot.memory import memory_mb
 from penstock.bench.riot.predict import path_shares
 from penstock.bench.riot.replay import as_numbers, backlogs, figures_of
 from penstock.bench.riot.side import ROOMY, SETTINGS, SLOTS, Declare, Ours, Plain, Side
@@ -210,10 +211,9 @@ class Worker:
         gc.collect()
         jvm(self._side.session).java.lang.System.gc()
         own = psutil.Process()
-        children = own.children(recursive=True)
         return {
-            "driver_mb": own.memory_info().rss / 1e6,
-            "spark_mb": sum(each.memory_info().rss for each in children) / 1e6,
+            "driver_mb": memory_mb(own),
+            "spark_mb": memory_mb(*own.children(recursive=True)),
             "waiting": float(self._waiting()),
             "spool_mb": spool_bytes(self._asked.folder) / 1e6,
         }
