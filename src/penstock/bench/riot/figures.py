@@ -42,7 +42,7 @@ def _put_ratios(result: BenchResult, name: str, one: Comparison) -> None:
     if one.plain.highest is None:
         note(
             result,
-            f"{name}: the rival held no rate that was tried; the least of them, {rival.rate:,.0f} rows/s, "
+            f"{name}: the rival held no rate that was tried; the least of them, {told_rate(rival.rate)} rows/s, "
             "stands for its highest, so that the ratio is less than the true one",
         )
     _put(result, f"{name}_latency_ratio", _latency_ratios(one.in_turn), at_least(3.0))
@@ -183,15 +183,31 @@ def _told(policy: str) -> str:
     return f"{policy}, once more" if policy == OWN_POLICY else policy
 
 
+def told_rate(rate: float) -> str:
+    """Whole rows, unless they are few.
+
+    >>> told_rate(2330.8), told_rate(1.5625), told_rate(0.25)
+    ('2,331', '1.56', '0.25')
+    """
+    return f"{rate:,.0f}" if rate >= 10 else f"{rate:.3g}"
+
+
 def _row(topology: str, side: str, curve: Curve) -> Sequence[str]:
     best = curve.highest
     if best is None:
         least = curve.least
-        return topology, side, f"none (tried {least.rate:,.0f})", f"{least.mean:.2f}", f"{least.p99:.2f}", ""
+        return (
+            topology,
+            side,
+            f"none (tried {told_rate(least.rate)})",
+            f"{least.mean:.2f}",
+            f"{least.p99:.2f}",
+            "",
+        )
     return (
         topology,
         side,
-        f"{best.rate:,.0f}",
+        told_rate(best.rate),
         f"{best.mean:.2f}",
         f"{best.p99:.2f}",
         f"{best.published_per_second:,.0f}",
