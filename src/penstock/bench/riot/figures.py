@@ -42,8 +42,8 @@ def _put_ratios(result: BenchResult, name: str, one: Comparison) -> None:
     if one.plain.highest is None:
         note(
             result,
-            f"{name}: the rival held no rate that was tried; the least of them, {told_rate(rival.rate)} rows/s, "
-            "stands for its highest, so that the ratio is less than the true one",
+            f"{name}: the rival held no rate that was tried; the least of them, {told_rate(rival.rate)} "
+            "rows/s, stands for its highest, so that the ratio is less than the true one",
         )
     _put(result, f"{name}_latency_ratio", _latency_ratios(one.in_turn), at_least(3.0))
     result.put(f"{name}_rate", single(ours.rate if ours else 0.0))
