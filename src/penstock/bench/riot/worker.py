@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import psutil
+import pyarrow as pa
 
 from penstock.bench.riot.drip import Drip
 from penstock.bench.riot.memory import memory_mb
@@ -207,8 +208,12 @@ class Worker:
         return True
 
     def memory(self) -> dict[str, float]:
-        """Memory of this process and of Spark's, in MB, after a collection of both."""
+        """Memory of this process and of Spark's, in MB, after a collection of both.
+
+        Arrow's allocator keeps what was freed for a while: it gives that back.
+        """
         gc.collect()
+        pa.default_memory_pool().release_unused()
         jvm(self._side.session).java.lang.System.gc()
         own = psutil.Process()
         return {
