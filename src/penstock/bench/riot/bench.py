@@ -222,7 +222,7 @@ def _draw_burst(figure: Figure, seen: Burst) -> None:
     axes = figure.add_subplot()
     axes.plot(*zip(*seen.memory_mb, strict=True), "o-", color="#0072B2")
     axes.set_ylim(bottom=0)
-    axes.set_xlabel("seconds at twice the rate held")
+    axes.set_xlabel(f"seconds at {seen.rate:,.0f} rows/s")
     axes.set_ylabel("memory of driver and Spark, MB")
 
 
