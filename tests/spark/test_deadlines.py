@@ -12,6 +12,7 @@ from penstock import Pipeline, Spool, sources
 from penstock.pipeline import Tenant
 from penstock.scheduling import Grant, TokenShare
 from penstock.scheduling.outlook import Waiting
+from penstock.spark.running import RunningPipeline
 
 pytestmark = pytest.mark.spark
 
@@ -111,20 +112,25 @@ def test_work_for_a_window_that_is_not_complete_waits_for_other_work(
 def test_pipelines_of_one_tenant_have_its_share_together(engine: EngineFactory, spool: SpoolFactory) -> None:
     runs, kept, tenant = engine(policy=TokenShare(rows_per_second=10.0)), Kept(), Tenant("ads", share=0.5)
 
-    def seconds_of_tokens(name: str) -> float:
+    def submitted(name: str) -> RunningPipeline:
         source = spool(name)
         running = runs.submit(passing(name, source, kept, tenant))
         runs.pause(name)
         source.append(table([reading(number, 1.0) for number in range(5)]))
+        return running
+
+    def seconds_of_tokens(running: RunningPipeline) -> float:
         line, now = running.stages[0].line, time.time()
         line.look(now)
         context = line.figures(Waiting(5, now), now, None, 1.0)["context"]
         return float(context.fields["used_until"] - context.pri_global)
 
-    assert seconds_of_tokens("first") == pytest.approx(1.0)
-    assert seconds_of_tokens("second") == pytest.approx(2.0)
+    first = submitted("first")
+    assert seconds_of_tokens(first) == pytest.approx(1.0)
+    second = submitted("second")
+    assert [seconds_of_tokens(each) for each in (first, second)] == pytest.approx([2.0, 2.0])
     runs.cancel("first", forget=True)
-    assert seconds_of_tokens("third") == pytest.approx(2.0)
+    assert seconds_of_tokens(second) == pytest.approx(1.0)
 
 
 def test_a_stage_is_told_what_those_below_it_cost(engine: EngineFactory, spool: SpoolFactory) -> None:

@@ -32,7 +32,7 @@ def driver_turns(
     result.tables += [_where(found), _used(found)]
     result.setup["driver_turns"] = {
         "of": f"{STAGES} pipelines of one stage, a row each turn, 2 slots in the driver's own process; "
-        "small turns run without a job, and once with one, as they do on a cluster",
+        "small turns run without a job, and once with one, as all but the cheapest do on a cluster",
         "profile": found,
     }
     return float(found["driver_turns_per_s_jobs"]["turns_per_second"])

@@ -49,8 +49,8 @@ def pred_nodes(
         "policy": POLICY,
         "rival": "one always-on streaming query for each operator on the same number of one-slot workers",
         "instances": {nodes: instances_on(topology("pred").instances, nodes) for nodes in sizes},
-        "without a job": "Penstock runs small turns of stages without state in the driver, in a slot of the "
-        "pool, as it does on any cluster; the rival's batches all go to the workers",
+        "without a job": "Penstock runs turns of stages without state that take less than a job costs in the "
+        "driver, in a slot of the pool, as on any cluster; the rival's batches all go to the workers",
         "instances are": "the paper's, the same on both sides, at most as many as nodes",
         "where none was held": "the least rate that was tried counts for the rival, 0 for Penstock",
         "latency": "from a row's arrival at the source until its results are at the sink",
