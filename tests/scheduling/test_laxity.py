@@ -76,25 +76,6 @@ def test_one_that_is_more_urgent_itself_is_not_cut() -> None:
     assert cut_for_urgent(hurried, 100_000, 0.0, [Start(0.55, "urgent")], ends=[]).rows == 100_000
 
 
-def test_stages_that_are_equally_urgent_do_not_make_way_for_each_other() -> None:
-    scheduler = Scheduler(Llf(), slots=2)
-    for name in "abcd":
-        # Others make way for them by 0.45: too late for all four, two after two, to start by then.
-        view = urgent(0.65, name, deferred=False)
-        scheduler.wait(replace(view, latency_seconds=0.8, fixed_seconds=0.15, rows_seen=10))
-    for _ in range(2):
-        granted = scheduler.next(0.32)
-        assert isinstance(granted, Grant)
-        assert granted.rows == 10
-
-
-def test_a_turn_that_takes_segments_whole_takes_none_that_would_end_too_late() -> None:
-    start = SAFETY * 0.55  # 0.715 s: 50,000 rows with a margin, 66,500 without
-    for segment, rows in ((20_000, 50_000), (60_000, 60_000), (70_000, 0)):
-        stage = replace(BULK, least_rows=segment)
-        assert cut_for_urgent(stage, 100_000, 0.0, [Start(start, "urgent")], ends=[]).rows == rows
-
-
 def test_a_grain_cuts_a_turn_but_lets_it_get_somewhere() -> None:
     assert cut_to_grain(BULK, 100_000, 0.25) == 20_000
     assert cut_to_grain(BULK, 100_000, inf) == 100_000

@@ -170,12 +170,10 @@ def cut_for_urgent(
     """`rows`, or as many as end before another stage must start that no other slot will be free for.
 
     `starts` are those of the stages that wait, or are expected; `ends` the times at which the other slots are
-    free, now for one that is. The turn is taken to last a little longer than is predicted. One that cannot
-    take fewer than some rows takes none where those would end too late.
+    free, now for one that is. The turn is taken to last a little longer than is predicted.
     """
     end = now + SAFETY * turn_seconds(stage, rows)
-    own = start_by(stage)
-    line = sorted(each for each in starts if now < each.by < own)
+    line = sorted(each for each in starts if now < each.by < stage.start_deadline)
     if all_in_time(line, [*ends, end]):
         return Cut(rows)
     last = max((each.by for each in line if each.by < end), default=end)
@@ -188,12 +186,8 @@ def cut_for_urgent(
         return Cut(rows)
     first = urgent[free]
     fitting = rows_within(stage, rows, (first.by - now) / SAFETY)
-    least = min(stage.least_rows, rows)
-    if fitting < least and now + turn_seconds(stage, least) <= first.by:
-        fitting = least
     # The slot would be idle: a turn of a quarter of what makes sense is better than none.
-    some = fitting >= least and 4 * fitting >= sensible_rows(stage, rows)
-    return Cut(fitting if some else 0, first.by, first.name)
+    return Cut(fitting if 4 * fitting >= sensible_rows(stage, rows) else 0, first.by, first.name)
 
 
 def all_in_time(starts: Iterable[Start], ends: Iterable[float]) -> bool:

@@ -121,11 +121,6 @@ class Line:
         return sum(entry.rows for entry in self._entries.values())
 
     @property
-    def first_rows(self) -> int:
-        """Rows of the next message, 0 if none waits."""
-        return self._entries[self._order[0][1]].rows if self._order else 0
-
-    @property
     def rows_next(self) -> int | None:
         """Rows that belong to the next turn by the policy; None for all that wait."""
         if self._policy.portion == float("inf") or not self._order:

@@ -280,7 +280,7 @@ class Scheduler:
         # What was learned from a few cold turns must not keep a stage from the turns that teach better.
         if not rows or not view.trusted or not getattr(self._policy, "by_deadline", False):
             return Cut(rows)
-        latest = min(now + SAFETY * turn_seconds(view, rows) + LATER_SECONDS, start_by(view))
+        latest = min(now + SAFETY * turn_seconds(view, rows) + LATER_SECONDS, view.start_deadline)
         starts = [*self._expected_starts.values()]
         starts += [start_of(other) for other in self._waiting.starting_before(latest) if other is not view]
         starts += [start_of(other) for other in self._during_turn.values()]

@@ -35,8 +35,7 @@ class StageView:
     learned from a few turns are not `trusted`.
 
     `planned_rows` are those of a batch, None without a plan, and no turn takes more if they are `exact`; with
-    less than `block_rows` it makes nothing. No turn takes fewer than `least_rows`: the first of the segments
-    that are taken whole.
+    less than `block_rows` it makes nothing.
     """
 
     name: str
@@ -61,7 +60,6 @@ class StageView:
     planned_rows: int | None = None
     exact: bool = False
     block_rows: int = 0
-    least_rows: int = 0
 
     def __post_init__(self) -> None:
         if self.slots < 1:

@@ -287,9 +287,7 @@ class StageLine:
     ) -> dict[str, Any]:
         """What a view of the stage, with so many slots, says about its next message and its costs."""
         with self._lock:
-            found = figures(self._line, waiting, now, Costs(profile, slots, grain_seconds))
-            # Stages with state take segments whole.
-            return {**found, "least_rows": self._line.first_rows if self._settings.stateful else 0}
+            return figures(self._line, waiting, now, Costs(profile, slots, grain_seconds))
 
     def replied(self, stage: str, reply: ReplyContext) -> None:
         """A stage below has told what it and its path cost."""
