@@ -10,7 +10,7 @@ import pytest
 
 from penstock.spark.cluster import pool as cluster_pool
 from penstock.spark.cluster.executors import Executor
-from penstock.spark.cluster.pool import MOST_TRIES, ClusterPool
+from penstock.spark.cluster.pool import FIRST_TRIES, MOST_TRIES, ClusterPool
 from penstock.spark.cluster.reach import Reach, UnreachableState
 
 BUSY, BAD = Executor("busy", 1, "here", "worker-1"), Executor("bad", 1, "here", "worker-2")
@@ -64,6 +64,22 @@ def test_one_that_answers_at_last_and_reaches_nothing_is_sent_away(monkeypatch: 
     slots: list[int] = []
     made.look(slots.append)
     assert slots == [1]
+
+
+def test_a_start_waits_for_an_answer_of_one_that_was_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = pool(monkeypatch, Asked(Reach(), Reach((BAD,), frozenset({"bad"}))))
+    with pytest.raises(UnreachableState, match="which worker-2 cannot"):
+        made.begin()
+
+
+def test_a_start_where_none_answers_says_so_and_goes_on(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(cluster_pool, "LOOK_SECONDS", 0.0)
+    asked = Asked()
+    assert pool(monkeypatch, asked).begin() == 2
+    assert len(asked.asked) == FIRST_TRIES
+    assert "no executor says whether it reaches /shared/state" in caplog.text
 
 
 def test_one_that_never_answers_is_not_asked_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:

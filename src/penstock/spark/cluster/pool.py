@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable
 from functools import partial
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING
 from penstock.queues.owner import OwnerLock
 from penstock.scheduling.decisions import count
 from penstock.spark.cluster.executors import Executor, ExecutorWatch
-from penstock.spark.cluster.reach import UnreachableState, asked_for
+from penstock.spark.cluster.reach import Reach, UnreachableState, asked_for
 from penstock.spark.cluster.settings import master_kind
 from penstock.spark.dispatcher import Dispatcher
 from penstock.spark.feeders import wait_for
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("penstock")
 FIRST_SECONDS = 60.0
 LOOK_SECONDS = 0.5
+FIRST_TRIES = 10
 MOST_TRIES = 20
 """An executor that is asked so often without an answer is trusted."""
 
@@ -53,8 +55,7 @@ class ClusterPool:
     def begin(self, first_seconds: float = FIRST_SECONDS) -> int:
         """The slots at the start; refuses a state directory that an executor does not reach."""
         wait_for(lambda: bool(self.watch.executors()), first_seconds, 0.1)
-        executors = self.watch.executors()
-        reach = asked_for(self._session, self._state, executors)
+        executors, reach = self._first_answers()
         if reach.failed:
             raise UnreachableState(self._state, _places(reach.failed))
         self._asked = set(reach.answered)
@@ -64,8 +65,25 @@ class ClusterPool:
                 self._session.sparkContext.master,
                 first_seconds,
             )
+        elif not reach.answered:
+            log.warning(
+                "no executor says whether it reaches %s, perhaps as others keep it busy: it is asked again",
+                self._state,
+            )
         self._slots = self._count(executors)
         return self._slots
+
+    def _first_answers(self) -> tuple[tuple[Executor, ...], Reach]:
+        """Asks until one has answered: Spark may give the task to another that has come in the meantime."""
+        executors: tuple[Executor, ...] = ()
+        reach = Reach()
+        for _ in range(FIRST_TRIES):
+            executors = self.watch.executors()
+            reach = asked_for(self._session, self._state, executors)
+            if reach.answered or not executors:
+                break
+            time.sleep(LOOK_SECONDS)
+        return executors, reach
 
     @property
     def hidden(self) -> frozenset[str]:
