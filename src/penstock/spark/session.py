@@ -108,8 +108,9 @@ def preset(cores: int) -> dict[str, Setting]:
         "spark.driver.host": Setting("127.0.0.1", "nothing listens outside of this machine in local mode"),
         "spark.driver.bindAddress": Setting("127.0.0.1", "as above"),
         "spark.driver.extraJavaOptions": Setting(
-            "-XX:+UseSerialGC -XX:NewSize=600m -XX:ReservedCodeCacheSize=256m -XX:MaxHeapFreeRatio=45 "
-            "-XX:-ShrinkHeapInSteps -XX:+IgnoreUnrecognizedVMOptions -XX:TrimNativeHeapInterval=10000 "
+            "-XX:+UseSerialGC -XX:NewSize=600m -XX:ReservedCodeCacheSize=256m -XX:MinHeapFreeRatio=10 "
+            "-XX:MaxHeapFreeRatio=20 -XX:-ShrinkHeapInSteps -XX:+IgnoreUnrecognizedVMOptions "
+            "-XX:TrimNativeHeapInterval=10000 "
             f"-Dlog4j2.configurationFile={LOGGING.as_uri()}",
             "the serial collector needs no threads; young objects get room to die of age, as each "
             "collection of old ones is a pause of 0.3 s or more (1 GB of heap in all); what a large turn "

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
 import psutil
 import pyarrow as pa
+import pytest
 
 from penstock.bench.result import BenchResult
 from penstock.bench.riot.bench import put_burst
@@ -78,3 +80,15 @@ def test_a_process_that_has_ended_has_no_memory() -> None:
         gone.kill()
     assert memory_mb(process) == 0.0
     assert memory_mb(process, psutil.Process()) > 1.0
+
+
+def test_a_process_that_is_still_a_copy_of_who_started_it_is_not_counted_twice() -> None:
+    program = "import os, sys; os.fork(); sys.stdout.write('+'); sys.stdout.flush(); sys.stdin.read()"
+    pipe = subprocess.PIPE
+    with subprocess.Popen([sys.executable, "-c", program], stdin=pipe, stdout=pipe) as started:
+        assert started.stdout is not None
+        assert started.stdout.read(2) == b"++"
+        process = psutil.Process(started.pid)
+        (copy,) = process.children()
+        assert memory_mb(copy) == 0.0
+        assert memory_mb(process, copy) == pytest.approx(memory_mb(process), rel=0.1)

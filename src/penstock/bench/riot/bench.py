@@ -68,7 +68,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--policy", action="append", choices=sorted(POLICIES), help="beside longest-queue (repeatable)"
     )
     parser.add_argument("--only", action="append", choices=PARTS, help="only these parts, and the curves")
-    parser.add_argument("--rate", type=float, metavar="ROWS", help="where the search for our rate begins")
+    parser.add_argument(
+        "--rate",
+        type=float,
+        metavar="ROWS",
+        help="where the search for our rate begins; of a burst by itself, the rate before it",
+    )
     parser.add_argument(
         "--rates", type=rates_in, metavar="A,B,C", help="run both sides at these rates, without a search"
     )
@@ -190,10 +195,8 @@ def _put_burst(
 
 def _overload(settings: BenchSettings, made: Mapping[str, Comparison]) -> Overload | None:
     curve = made[BURST_TOPOLOGY].ours if BURST_TOPOLOGY in made else None
-    rate, held = (
-        settings.option("burst_rate") or 0.0,
-        (settings.option("burst_rate") or 0.0) / BURST_OVER_HELD,
-    )
+    rate = settings.option("burst_rate") or 0.0
+    held = (not made and settings.option("rate")) or rate / BURST_OVER_HELD
     if not rate and curve is not None and curve.highest is not None and curve.highest_kept_up is not None:
         held = curve.highest.rate
         rate = max(BURST_OVER_HELD * held, BURST_OVER_KEPT_UP * curve.highest_kept_up.rate)

@@ -116,18 +116,25 @@ def burst(
 
 
 def _base(worker: Worker, overload: Overload, say: Callable[[str], None]) -> list[float]:
-    """Runs at the rate held until code is compiled and memory is flat; its last samples."""
+    """Runs at the rate held until code is compiled and memory is flat; its last samples.
+
+    Nothing is collected at first: Java then fills the room for young objects, as it does in any process that
+    runs for a while, and what it takes later is what the burst needs.
+    """
     worker.ask(do="set_rate", rate=overload.held)
+    for _ in _looks(worker, WARM_SECONDS, "before the burst, not collected", say, collected=False):
+        pass
     samples: list[float] = []
-    for look in _looks(worker, MOST_WARM_SECONDS, "before the burst", say):
+    for look in _looks(worker, MOST_WARM_SECONDS - WARM_SECONDS, "before the burst", say):
         samples = [*samples, look["memory_mb"]][-BASE_SAMPLES:]
-        flat = len(samples) == BASE_SAMPLES and max(samples) - min(samples) <= FLAT_MB
-        if flat and look["at"] >= WARM_SECONDS:
+        if len(samples) == BASE_SAMPLES and max(samples) - min(samples) <= FLAT_MB:
             break
     return samples
 
 
-def _looks(worker: Worker, seconds: float, what: str, say: Callable[[str], None]) -> Iterator[dict[str, Any]]:
+def _looks(
+    worker: Worker, seconds: float, what: str, say: Callable[[str], None], *, collected: bool = True
+) -> Iterator[dict[str, Any]]:
     """Looks at the worker again and again; between, how much memory it has without a collection."""
     begun, peak = time.time(), 0.0
     while (passed := time.time() - begun) < seconds:
@@ -136,7 +143,7 @@ def _looks(worker: Worker, seconds: float, what: str, say: Callable[[str], None]
             time.sleep(min(PEAK_SECONDS, left))
             process = psutil.Process(worker.pid)
             peak = max(peak, memory_mb(process, *process.children(recursive=True)))
-        seen = worker.ask(do="memory")
+        seen = worker.ask(do="memory", collected=collected)
         memory = seen["driver_mb"] + seen["spark_mb"]
         say(
             f"{what}: {passed:.0f} s, {memory:,.0f} MB ({seen['driver_mb']:,.0f} of Python), at most "

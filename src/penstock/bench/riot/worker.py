@@ -207,14 +207,15 @@ class Worker:
         self._drip.rate = rate
         return True
 
-    def memory(self) -> dict[str, float]:
-        """Memory of this process and of Spark's, in MB, after a collection of both.
+    def memory(self, collected: bool = True) -> dict[str, float]:
+        """Memory of this process and of Spark's, in MB, if `collected` after a collection of both.
 
         Arrow's allocator keeps what was freed for a while: it gives that back.
         """
-        gc.collect()
-        pa.default_memory_pool().release_unused()
-        jvm(self._side.session).java.lang.System.gc()
+        if collected:
+            gc.collect()
+            pa.default_memory_pool().release_unused()
+            jvm(self._side.session).java.lang.System.gc()
         own = psutil.Process()
         return {
             "driver_mb": memory_mb(own),
