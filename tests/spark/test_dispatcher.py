@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import sys
 import threading
 import time
@@ -13,11 +14,19 @@ from penstock.scheduling.catalog import policy_named
 from penstock.scheduling.consumption import parse_consumption
 from penstock.scheduling.decisions import Grant
 from penstock.scheduling.laxity import Start
-from penstock.scheduling.scheduler import Scheduler
+from penstock.scheduling.policies import Fifo
+from penstock.scheduling.scheduler import Scheduler, SchedulingError
 from penstock.scheduling.stage_view import StageView
 from penstock.spark.dispatcher import CHORES, Dispatcher
 
 Opened = Callable[[int], Dispatcher]
+
+
+class Undecided(Fifo):
+    """Has no answer for any stage."""
+
+    def priority(self, stage: StageView, now: float) -> float:
+        return math.nan
 
 
 class FakeStage:
@@ -29,6 +38,8 @@ class FakeStage:
         self.granted: list[Grant] = []
         self.failed: BaseException | None = None
         self.expected: Start | None = None
+        self.looks = 0
+        self.counted: list[int] = []
         self.most_at_once = 0
         self.go = threading.Event()
         self.go.set()
@@ -38,7 +49,12 @@ class FakeStage:
         self._since = time.time()
         self._lock = threading.Lock()
 
+    def count(self, now: float) -> int:
+        self.counted.append(self.rows)
+        return self.rows
+
     def view(self, now: float) -> StageView | None:
+        self.looks += 1
         if self.rows == 0:
             return None
         return StageView(self.name, "fake", self.rows, self._since, self._since)
@@ -82,6 +98,16 @@ def opened() -> Iterator[Opened]:
     yield make
     for each in dispatchers:
         each.close()
+
+
+def occupied(opened: Opened) -> tuple[Dispatcher, FakeStage]:
+    """A pool whose only slot is taken, by a stage that goes on until it is told to."""
+    dispatcher = opened(1)
+    running = FakeStage("running", dispatcher, rows=5)
+    running.go.clear()
+    dispatcher.add(running)
+    eventually(lambda: len(running.granted) == 1, 5)
+    return dispatcher, running
 
 
 def test_a_stage_is_never_in_two_turns_at_once_however_often_it_changes(opened: Opened) -> None:
@@ -132,6 +158,46 @@ def test_no_more_turns_run_side_by_side_than_there_are_slots(opened: Opened) -> 
     for stage in stages:
         stage.go.set()
     eventually(lambda: all(stage.rows == 0 for stage in stages), 5)
+
+
+def test_rows_that_come_while_all_slots_are_taken_are_counted_and_looked_at_once(opened: Opened) -> None:
+    dispatcher, running = occupied(opened)
+    waits = FakeStage("waits", dispatcher, rows=0)
+    dispatcher.add(waits)
+    assert waits.looks == 1
+    for _ in range(4):
+        waits.more(1)
+    assert (waits.looks, waits.counted) == (1, [1, 2, 3, 4])
+    assert dispatcher.in_line == {"running", "waits"}
+    running.go.set()
+    eventually(lambda: waits.rows == 0, 5)
+    assert [grant.rows for grant in waits.granted] == [4]
+
+
+def test_a_stage_that_changed_while_all_slots_were_taken_may_go_before_one_is_free(opened: Opened) -> None:
+    dispatcher, running = occupied(opened)
+    leaves = FakeStage("leaves", dispatcher, rows=5)
+    dispatcher.add(leaves)
+    leaves.more(1)
+    dispatcher.remove(leaves)
+    running.go.set()
+    assert dispatcher.wait_for_end(running, 5)
+    assert leaves.granted == []
+    assert dispatcher.in_line == frozenset()
+
+
+def test_a_policy_without_an_answer_for_a_stage_that_has_just_changed_is_refused(opened: Opened) -> None:
+    dispatcher, running = occupied(opened)
+    waits = FakeStage("waits", dispatcher, rows=0)
+    dispatcher.add(waits)
+    waits.more(1)
+    before = dispatcher.policy
+    with pytest.raises(SchedulingError):
+        dispatcher.reschedule(Undecided(), None)
+    assert dispatcher.policy is before
+    assert waits.failed is None
+    running.go.set()
+    eventually(lambda: waits.rows == 0, 5)
 
 
 def test_a_stage_that_was_removed_gets_no_further_turn(opened: Opened) -> None:

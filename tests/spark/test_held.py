@@ -90,6 +90,23 @@ def test_a_turn_takes_no_more_rows_than_granted_unless_one_segment_has_more(
     assert [record.rows_in for record in turns.of("p.w") if record.rows_in] == [20, 10, 40]
 
 
+def test_rows_that_are_only_counted_hold_the_frontier_back_too(
+    engine: EngineFactory, spool: SpoolFactory
+) -> None:
+    source, kept, runs = spool(), Kept(), engine()
+    rows = readings(100, seconds=20)
+    [stage] = runs.submit(windowed("p", source, Windows(5), kept)).stages
+    assert isinstance(stage, HeldStage)
+    stage.paused = True
+    source.append(table(rows))
+    # As while no slot is free: a source whose rows wait must not count as silent at the end of the turn.
+    assert stage.count(stage.now) == stage.line.rows_known == 100
+    stage.paused = False
+    stage.place.dispatcher.changed(stage)
+    runs.drain()
+    assert window_rows(kept.rows) == Windows(5).expected(rows)
+
+
 def test_rows_that_were_granted_before_a_stop_wait_since_one_moment(
     engine: EngineFactory, spool: SpoolFactory
 ) -> None:

@@ -99,7 +99,7 @@ class PlainStage:
     def _deliver(self, frame: DataFrame, batch: int) -> int:
         if self._sink is not None:
             written = self._sink.write(
-                Result(Rows.of(frame), 0, self._folder / "scratch", Dating(TurnInput())), batch
+                Result(Rows.of(frame), True, self._folder / "scratch", Dating(TurnInput())), batch
             )
             for output in written.outputs:
                 self._sink.show(output)

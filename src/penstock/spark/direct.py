@@ -59,8 +59,7 @@ class DirectStage(StageBase):
         if self._remote is not None:
             # From the first look on: whoever is never scheduled never stops either.
             self._remote.watch(self._look_again)
-        rows = self.inputs.rows_waiting
-        self.books.waiting(rows, now, self.inputs.rows_offered)
+        rows = self.count(now)
         since = self.inputs.ready_since
         if rows == 0 or since is None or not self.may_run:
             return None

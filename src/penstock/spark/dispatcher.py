@@ -40,6 +40,10 @@ class Schedulable(Protocol):
         """What waits, None if nothing does (or the stage may not run)."""
         ...
 
+    def count(self, now: float) -> int:
+        """Enters what waits into its books; the rows. A view does so, too, but takes longer."""
+        ...
+
     def turn(self, grant: Grant) -> None:
         """Runs a turn, or lets it begin; `finished` is called when it has ended. Never raises."""
         ...
@@ -69,6 +73,8 @@ class Dispatcher:
         self.scheduler_cpu_seconds = 0.0
         self._scheduler = scheduler
         self._stages: dict[str, Schedulable] = {}
+        self._touched: dict[str, Schedulable] = {}
+        """Stages that changed while no slot was free: they are looked at before the next decision."""
         self._lock = threading.RLock()
         self._most_slots = scheduler.slots
         self._threads = _threads_for(scheduler.slots)
@@ -112,6 +118,7 @@ class Dispatcher:
     def reschedule(self, policy: Policy | None, consumption: Consumption | None) -> None:
         """Goes on under another policy or consumption; None leaves what is."""
         with self._scheduling():
+            self._look_at_touched()
             self._scheduler.reschedule(policy, consumption)
             # Their contexts are still those of the old policy.
             for stage in tuple(self._stages.values()):
@@ -147,24 +154,39 @@ class Dispatcher:
                 self._grant_all()
 
     def add(self, stage: Schedulable) -> None:
-        with self._lock:
+        with self._scheduling():
             self._stages[stage.name] = stage
-        self.changed(stage)
+            # Whether or not a slot is free: some begin to follow a broker when they are looked at first.
+            self._look_at(stage)
+            self._grant_all()
 
     def remove(self, stage: Schedulable) -> None:
         """The stage gets no further turn; one that runs goes on."""
         with self._scheduling():
             self._stages.pop(stage.name, None)
+            self._touched.pop(stage.name, None)
             self._scheduler.forget(stage.name)
             self._grant_all()
 
     def changed(self, stage: Schedulable) -> None:
-        """Rows came, or a flush is due, or the stage was paused: look at it again."""
+        """Rows came, or a flush is due, or the stage was paused: look at it again.
+
+        While no slot is free nothing can be granted, and rows may come many times before one is.
+        """
         with self._scheduling():
             if self._closed or self._stages.get(stage.name) is not stage:
                 return
-            self._look_at(stage)
-            self._grant_all()
+            self._touched[stage.name] = stage
+            if not self._scheduler.is_full or not self._counted(stage):
+                self._grant_all()
+
+    def _counted(self, stage: Schedulable) -> bool:
+        """Whether it could be; else a look at it will fail too, and stop it."""
+        try:
+            stage.count(self.clock())
+        except Exception:
+            return False
+        return True
 
     def took(self, stage: Schedulable, rows: int) -> None:
         """The stage's turn has so many rows, more or fewer than it was granted."""
@@ -184,7 +206,7 @@ class Dispatcher:
             if self._stages.get(stage.name) is not stage:
                 self._scheduler.withdraw(stage.name)
             elif not self._closed:
-                self._look_at(stage)
+                self._touched[stage.name] = stage
             self._grant_all()
 
     def busy(self, stage: Schedulable) -> bool:
@@ -209,7 +231,7 @@ class Dispatcher:
     def in_line(self) -> frozenset[str]:
         """The stages that wait for a turn, or were granted one that has not ended."""
         with self._lock:
-            return self._scheduler.in_line
+            return self._scheduler.in_line | self._touched.keys()
 
     def at(self, time: float, action: Callable[[], None]) -> None:
         """Calls `action` at `time`, in a thread beside those of turns."""
@@ -280,7 +302,13 @@ class Dispatcher:
             self._scheduler.forget(stage.name)
             self.submit(partial(stage.fail, error))
 
+    def _look_at_touched(self) -> None:
+        touched, self._touched = self._touched, {}
+        for stage in touched.values():
+            self._look_at(stage)
+
     def _grant_all(self) -> None:
+        self._look_at_touched()
         while not self._closed:
             redraw(self._scheduler)
             decision = self._scheduler.next(self.clock())

@@ -114,8 +114,7 @@ class HeldStage(StageBase):
         return HeldQuery(frame, self._on_batch, settings)
 
     def view(self, now: float) -> StageView | None:
-        rows = self.inputs.rows_waiting
-        self.books.waiting(rows, now, self.inputs.rows_offered)
+        rows = self.count(now)
         if not self.may_run:
             return None
         with self._lock:

@@ -35,11 +35,6 @@ class QueueInputs:
         return sum(consumer.rows_waiting for consumer in self.consumers.values())
 
     @property
-    def rows_offered(self) -> int:
-        """All rows that have come to these queues; rows given back come no second time."""
-        return sum(consumer.rows_offered for consumer in self.consumers.values())
-
-    @property
     def ready_since(self) -> float | None:
         times = [consumer.oldest_published for consumer in self.consumers.values()]
         return min((time for time in times if time is not None), default=None)

@@ -68,6 +68,17 @@ class NativeStage(StageBase):
             if not self._ended:
                 self._query.start(ran_before=self.journal.entry.batch >= 0)
 
+    def count(self, now: float) -> int:
+        """Nothing while its query reads by itself: what waits is not known then."""
+        with self._lock:
+            if self._asking is not None or not self._query.started or self._released or self._adrift:
+                return 0
+        rows = self._backlog.waiting(now).rows
+        self.books.waiting(rows, now)
+        if not rows:
+            self._look_again(now)
+        return rows
+
     def view(self, now: float) -> StageView | None:
         if not self.may_run:
             return None

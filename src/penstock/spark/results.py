@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import uuid
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
 from penstock.queues.segment import Arrivals
 from penstock.spark.turn_input import TurnInput
@@ -22,6 +23,11 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 SMALL_ROWS = 20_000
+"""So many rows come to the driver, whatever their size."""
+SMALL_BYTES, MOST_SMALL_ROWS = 16 * 2**20, 100_000
+"""So many come where they are known to be no larger in all: tasks take longer to write them."""
+SAMPLE_ROWS = 1_000
+"""So few rows say little about the size of others."""
 DEAD_LETTER = "dead_letter"
 RAW = "raw"
 
@@ -64,24 +70,59 @@ class Rows:
         return cls(lambda: frame, frame.toArrow)
 
 
-class Result:
-    """Rows that one action yields, in the form that their number asks for.
+def is_small(rows: float, row_bytes: float | None, *, on_cluster: bool = False) -> bool:
+    """Whether so many rows come to the driver; `row_bytes` is the size of one, None while it is not known.
 
-    `expected_rows` decides: up to SMALL_ROWS they come to the driver. Either way a full action runs
-    once, which is what commits a stateful turn.
+    On a cluster larger results stay where they are made: the driver has work for all executors.
+
+    >>> is_small(20_000, None), is_small(50_000, None), is_small(50_000, 100.0), is_small(50_000, 1000.0)
+    (True, False, True, False)
+    """
+    if rows <= SMALL_ROWS:
+        return True
+    known = row_bytes is not None and rows * row_bytes <= SMALL_BYTES
+    return known and rows <= MOST_SMALL_ROWS and not on_cluster
+
+
+@dataclass(frozen=True)
+class RowSize:
+    """What a row of a result takes in memory; sure if many rows were looked at, all there were."""
+
+    bytes: float
+    is_sure: bool
+
+    @classmethod
+    def of(cls, table: pa.Table) -> RowSize | None:
+        """None without rows."""
+        return cls(table.nbytes / table.num_rows, table.num_rows >= SAMPLE_ROWS) if table.num_rows else None
+
+    @classmethod
+    def of_files(cls, files: Sequence[Path]) -> RowSize | None:
+        """By the first rows of each Parquet file: in the file itself rows that repeat are as good as none."""
+        samples = [next(pq.ParquetFile(file).iter_batches(SAMPLE_ROWS), None) for file in files]
+        sizes = [each.nbytes / each.num_rows for each in samples if each is not None and each.num_rows]
+        return cls(max(sizes), is_sure=False) if sizes else None
+
+
+class Result:
+    """Rows that one action yields: `small` ones come to the driver, others are written by the tasks.
+
+    Either way a full action runs once, which is what commits a stateful turn.
     """
 
     def __init__(
         self,
         rows: Rows,
-        expected_rows: float,
+        small: bool,
         scratch: Path,
         dating: Dating,
         context: Mapping[str, Any] | None = None,
     ):
         self._rows = rows
         self.context = context or {}
-        self.small = expected_rows <= SMALL_ROWS
+        self.small = small
+        self.row_size: RowSize | None = None
+        """Known after the action, where there are rows."""
         self.scratch = scratch
         self.dating = dating
         self._table: pa.Table | None = None
@@ -95,6 +136,7 @@ class Result:
         """The rows as Arrow; the action runs at the first call."""
         if self._table is None:
             self._table = self._rows.table()
+            self.row_size = RowSize.of(self._table)
         return self._table
 
     @contextmanager
@@ -103,7 +145,9 @@ class Result:
         folder = self.scratch / uuid.uuid4().hex
         try:
             self.frame.write.parquet(str(folder))
-            yield sorted(folder.glob("*.parquet"))
+            files = sorted(folder.glob("*.parquet"))
+            self.row_size = RowSize.of_files(files)
+            yield files
         finally:
             shutil.rmtree(folder, ignore_errors=True)
 
@@ -129,17 +173,19 @@ class Result:
         try:
             good = kept.filter(F.col(DEAD_LETTER).isNull()).drop(DEAD_LETTER, RAW)
             dead = kept.filter(F.col(DEAD_LETTER).isNotNull()).select(DEAD_LETTER, RAW)
-            yield self._large(good), self._large(dead)
+            parts = self._large(good), self._large(dead)
+            yield parts
+            self.row_size = parts[0].row_size
         finally:
             kept.unpersist()
 
     def _holding(self, table: pa.Table) -> Result:
-        part = Result(self._rows, 0, self.scratch, self.dating, self.context)
+        part = Result(self._rows, True, self.scratch, self.dating, self.context)
         part._table = table
         return part
 
     def _large(self, frame: DataFrame) -> Result:
-        return Result(Rows.of(frame), SMALL_ROWS + 1, self.scratch, self.dating, self.context)
+        return Result(Rows.of(frame), False, self.scratch, self.dating, self.context)
 
 
 def split_table(table: pa.Table) -> tuple[pa.Table, pa.Table]:

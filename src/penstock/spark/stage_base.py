@@ -25,7 +25,7 @@ from penstock.spark.checkpoint import StateStore
 from penstock.spark.dispatcher import Dispatcher, Schedulable
 from penstock.spark.ends import End, FrameEnd, Output, QueueEnd, Written
 from penstock.spark.profiles import Profiles
-from penstock.spark.results import Dating, Result, Rows
+from penstock.spark.results import Dating, Result, Rows, is_small
 from penstock.spark.slot_meters import SlotMeters
 from penstock.spark.stage_line import EventTime, LineSettings, StageLine
 from penstock.spark.turn_input import TurnInput
@@ -108,6 +108,8 @@ class StageBase:
         self.slots = place.slots
         """In force; those of its place are what it was started with."""
         self.above: tuple[StageBase, ...] = ()
+        self._row_bytes: float | None = None
+        """Of what it makes, as far as its turns have told."""
         settings = LineSettings(
             place.name,
             place.tenant or place.pipeline,
@@ -148,6 +150,14 @@ class StageBase:
     def rows_waiting(self) -> int:
         """In its queues."""
         return sum(each.rows_waiting for each in self.consumers.values())
+
+    def count(self, now: float) -> int:
+        """Enters the rows that wait in its queues into the books; how many they are."""
+        rows = self.rows_waiting
+        # A source whose rows wait is not silent: the watermark must not be raised past them.
+        self.line.look(now)
+        self.books.waiting(rows, now, sum(each.rows_offered for each in self.consumers.values()))
+        return rows
 
     @property
     def read_up(self) -> bool:
@@ -214,10 +224,23 @@ class StageBase:
     def result(self, rows: Rows, dating: Dating, context: Mapping[str, Any] | None = None) -> Result:
         """The result of a turn, small or large by what the stage usually makes of its rows."""
         expected = max(dating.took.rows, 1) * max(self.books.selectivity, 0.01)
-        return Result(rows, expected, self.place.folder / "scratch", dating, context)
+        small = is_small(expected, self._row_bytes, on_cluster=self.place.on_cluster)
+        return Result(rows, small, self.place.folder / "scratch", dating, context)
 
     def write(self, result: Result, batch: int) -> Written:
         """Runs the action and keeps its rows, the dead letters apart; nobody sees them yet."""
+        try:
+            return self._written(result, batch)
+        finally:
+            self._learn_size(result)
+
+    def _learn_size(self, result: Result) -> None:
+        """A few rows, or a sample of many, may be smaller than others: they never lower what is known."""
+        if result.row_size is not None:
+            known = 0.0 if result.row_size.is_sure else self._row_bytes or 0.0
+            self._row_bytes = max(result.row_size.bytes, known)
+
+    def _written(self, result: Result, batch: int) -> Written:
         if not self.destination.splits:
             return self.destination.end.write(result, batch)
         if self.destination.dead is None:
