@@ -76,6 +76,23 @@ def test_one_that_is_more_urgent_itself_is_not_cut() -> None:
     assert cut_for_urgent(hurried, 100_000, 0.0, [Start(0.55, "urgent")], ends=[]).rows == 100_000
 
 
+def test_stages_that_are_as_urgent_do_not_make_way_for_each_other() -> None:
+    scheduler = Scheduler(Llf(), 1)
+    # Just before either would have to start with its reserve left: a turn of the one ends after that.
+    for name, start in (("one", 0.25), ("two", 0.26)):
+        scheduler.wait(replace(urgent(start, name, deferred=False), latency_seconds=0.8))
+    granted = scheduler.next(0.0)
+    assert isinstance(granted, Grant)
+    assert (granted.stage, granted.rows) == ("one", 10)
+
+
+def test_one_with_a_far_target_makes_way_for_one_that_keeps_less_in_reserve() -> None:
+    # It has to start later, but would keep a second, so that less its reserve it has to start sooner.
+    patient = replace(BULK, start_deadline=1.6, latency_seconds=10.0)
+    cut = cut_for_urgent(patient, 100_000, 0.0, [Start(0.7, "urgent", 0.05, reserve=0.2)], ends=[])
+    assert (cut.urgent, cut.end_by) == ("urgent", 0.7)
+
+
 def test_a_grain_cuts_a_turn_but_lets_it_get_somewhere() -> None:
     assert cut_to_grain(BULK, 100_000, 0.25) == 20_000
     assert cut_to_grain(BULK, 100_000, inf) == 100_000

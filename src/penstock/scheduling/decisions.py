@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from enum import StrEnum
 from itertools import islice, takewhile
 from math import inf
 from typing import Any
@@ -19,6 +20,14 @@ class DecisionError(PenstockError):
     """A stored decision that cannot be read, or a log that could not keep one."""
 
 
+class WentFirst(StrEnum):
+    """Why a stage went before all others, whatever the policy says."""
+
+    NO = ""
+    STARVED = "waited longest, its patience was over"
+    UNTRIED = "its costs are hardly known, and it has waited for one of its first turns"
+
+
 @dataclass(frozen=True, slots=True)
 class Choice:
     """The reason of a grant as its ingredients; the sentence is made when it is read."""
@@ -29,13 +38,13 @@ class Choice:
     free_slots: int
     pool_slots: int
     cut_for: str = ""
-    starved: bool = False
+    went_first: WentFirst = WentFirst.NO
     tried: bool = False
     """Whether no turn should fit by what is known, and few rows tell whether that is so."""
 
     def __str__(self) -> str:
         work = count(self.stage.rows_waiting, "row") if self.stage.rows_waiting else "a flush"
-        chosen = "waited longest, its patience was over" if self.starved else self.policy.reason(self.stage)
+        chosen = self.went_first.value or self.policy.reason(self.stage)
         words = [
             f"{chosen}: {work}",
             f"waited {self.waited_seconds:.2f} s",

@@ -32,6 +32,7 @@ class Start(NamedTuple):
     """By when a stage must start its turn, and how long that will take, 0 where nothing is known of that.
 
     One that waits for a window to be complete can start at `ready`, and is not waited for after `lapses`.
+    With its `reserve` used up it could start by as much later.
     """
 
     by: float
@@ -39,6 +40,7 @@ class Start(NamedTuple):
     seconds: float = 0.0
     ready: float = -inf
     lapses: float = inf
+    reserve: float = 0.0
 
     def seen(self, now: float) -> Start | None:
         """The same as it is now: what should be ready and is not is later by as much; None once it lapses."""
@@ -106,12 +108,12 @@ def start_by(stage: StageView) -> float:
 
 def start_of(stage: StageView) -> Start:
     """The same, with how long its turn would be."""
-    by = start_by(stage)
-    seconds = turn_seconds(stage, stage.rows_waiting)
+    reserve = reserve_seconds(stage.latency_seconds)
+    start = Start(start_by(stage), stage.name, turn_seconds(stage, stage.rows_waiting), reserve=reserve)
     context = stage.context
     if context is None or not context.deferred:
-        return Start(by, stage.name, seconds)
-    return Start(by, stage.name, seconds, context.time, context.time + context.latency_seconds)
+        return start
+    return start._replace(ready=context.time, lapses=context.time + context.latency_seconds)
 
 
 def reserve_seconds(latency_seconds: float | None) -> float:
@@ -173,7 +175,8 @@ def cut_for_urgent(
     free, now for one that is. The turn is taken to last a little longer than is predicted.
     """
     end = now + SAFETY * turn_seconds(stage, rows)
-    line = sorted(each for each in starts if now < each.by < stage.start_deadline)
+    # Without the reserves, as stages that are as urgent do not make way for each other.
+    line = sorted(each for each in starts if now < each.by and each.by + each.reserve < stage.start_deadline)
     if all_in_time(line, [*ends, end]):
         return Cut(rows)
     last = max((each.by for each in line if each.by < end), default=end)

@@ -207,5 +207,6 @@ class Line:
         if time is None:
             return None
         latency = self._target.latency_seconds
-        by = time + latency - cost_seconds - self.reply.path_seconds - reserve_seconds(latency)
-        return Start(by, self._target.stage, cost_seconds, ready=time, lapses=time + latency)
+        reserve = reserve_seconds(latency)
+        by = time + latency - cost_seconds - self.reply.path_seconds - reserve
+        return Start(by, self._target.stage, cost_seconds, time, time + latency, reserve)

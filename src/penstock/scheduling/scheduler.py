@@ -9,7 +9,7 @@ from math import inf
 
 from penstock.errors import PenstockError
 from penstock.scheduling.consumption import All, Consumption, Planned
-from penstock.scheduling.decisions import Choice, Decision, Grant, Hold, count
+from penstock.scheduling.decisions import Choice, Decision, Grant, Hold, WentFirst, count
 from penstock.scheduling.laxity import (
     BEYOND_SEEN,
     BEYOND_SEEN_ALONE,
@@ -33,6 +33,7 @@ from penstock.scheduling.put_off import IN_IDLE_SLOTS, UNTIL_COMPLETE, UNTIL_IT_
 from penstock.scheduling.running_turns import CutCount, RunningTurns
 from penstock.scheduling.slot_use import SlotUse
 from penstock.scheduling.stage_view import StageView
+from penstock.scheduling.trials import Trials
 from penstock.scheduling.waiting import Place, WaitingStages
 
 _ALL = All()
@@ -81,6 +82,7 @@ class Scheduler:
         self._turns = RunningTurns()
         self._expected_starts: dict[str, Start] = {}
         self._probes = Probes()
+        self._trials = Trials()
         self._use = SlotUse()
         self.draining = False
         """No more rows come: what waits for more, as a block's rest does, runs once nothing else does."""
@@ -104,6 +106,11 @@ class Scheduler:
     def free_slots(self) -> int:
         """Slots no turn occupies; 0 also where a smaller pool is still overfull."""
         return max(self._slots - self._turns.used, 0)
+
+    @property
+    def is_full(self) -> bool:
+        """Whether turns occupy all slots: none can begin before one has ended."""
+        return self._slots > 0 and not self.free_slots
 
     @property
     def cuts(self) -> CutCount:
@@ -161,16 +168,24 @@ class Scheduler:
     def next(self, now: float) -> Decision:
         """Grants the next turn and takes its slots, or says why none is granted. Call it until it holds."""
         self._now = max(self._now, now)
-        if self._slots and not self.free_slots and (first := self._waiting.first) is not None:
+        if self.is_full and (first := self._waiting.first) is not None:
             return self._short_of_slots(first, 0)
         self._end_waits(now)
-        starved = self._starved(now)
-        must = starved or self._due(now)
+        must, why = self._must(now)
         view = must or self._waiting.first
         if view is None:
             return Hold("no stage waits", now)
         held = self._held_back(view, now, must=must is not None)
-        return held or self._made_way(view, now, starved)
+        return held or self._made_way(view, now, why)
+
+    def _must(self, now: float) -> tuple[StageView | None, WentFirst]:
+        """A stage that goes before all others, if there is one: one that starved, is due, or is untried."""
+        if (view := self._starved(now)) is not None:
+            return view, WentFirst.STARVED
+        if (view := self._due(now)) is not None:
+            return view, WentFirst.NO
+        view = self._untried(now)
+        return view, WentFirst.UNTRIED if view is not None else WentFirst.NO
 
     def _held_back(self, view: StageView, now: float, *, must: bool) -> Hold | None:
         """Why a stage gets no turn now, of whatever size; None if it may. If it `must`, only slots count."""
@@ -195,26 +210,29 @@ class Scheduler:
     def _needed(self, view: StageView) -> int:
         return min(view.slots, self._slots)
 
-    def _made_way(self, view: StageView, now: float, starved: StageView | None) -> Decision:
+    def _made_way(self, view: StageView, now: float, went_first: WentFirst) -> Decision:
         """A turn of the size that makes way for who must start soon; if there is none, for now, a hold.
 
         A stage that is held so for long gets a small turn all the same, one that starves a sensible one.
         """
         needed = self._needed(view)
         cut = self._sized(view, now, needed)
+        if went_first is WentFirst.UNTRIED and not view.rows_seen:
+            cut = Cut(self._least(view, starved=False))
         if cut.rows or not view.rows_waiting:
             self._probes.forget(view.name)
-            return self._granted(view, cut, needed, starved is not None)
+            return self._granted(view, cut, needed, went_first)
+        starved = went_first is WentFirst.STARVED
         probe_at = self._probes.due(view.name, now)
-        if starved is None and now < probe_at:
+        if not starved and now < probe_at:
             if (other := self._instead(now)) is not None:
                 return other
             reason = f"its turn would not end before {cut.urgent} must start: a slot stays free for that"
             # When its turn would have to end may be past: nothing changes by looking again at once.
-            times = (cut.end_by, probe_at, self._waiting.until)
+            times = (cut.end_by, probe_at, self._waiting.until, self._next_trial)
             return Hold(reason, now, view.name, until=min(each for each in times if each > now))
         self._probes.probed(view.name)
-        return self._granted(view, Cut(self._least(view, starved)), needed, starved is not None, tried=True)
+        return self._granted(view, Cut(self._least(view, starved)), needed, went_first, tried=True)
 
     def _instead(self, now: float) -> Grant | None:
         """A turn of one of the next in line, which fits where that of the first does not."""
@@ -225,18 +243,18 @@ class Scheduler:
             cut = self._sized(view, now, needed)
             if cut.rows or not view.rows_waiting:
                 self._probes.forget(view.name)
-                return self._granted(view, cut, needed, starved=False)
+                return self._granted(view, cut, needed, WentFirst.NO)
         return None
 
-    def _least(self, view: StageView, starved: StageView | None) -> int:
+    def _least(self, view: StageView, starved: bool) -> int:
         """The rows of a turn that will make another late: no more than it takes to get somewhere."""
         rows = self._grained(view)
-        least = FEW_ROWS if starved is None else sensible_rows(view, rows)
+        least = sensible_rows(view, rows) if starved else FEW_ROWS
         return max(min(rows, least), min(rows, view.block_rows))
 
     def _put_off_until(self, view: StageView, now: float) -> float:
         """Until when a turn for what there is would be for nothing; `now` where it would not be."""
-        how, _, until = self._waiting.place_of(view.name)
+        how, _, until, _ = self._waiting.place_of(view.name)
         if how not in (UNTIL_IT_PAYS, UNTIL_COMPLETE) or (self.draining and not self._turns):
             return now
         if how == UNTIL_IT_PAYS:
@@ -245,14 +263,16 @@ class Scheduler:
         return min(view.ready_since, oldest.ready_since) + self._patience
 
     def _granted(
-        self, view: StageView, cut: Cut, needed: int, starved: bool, *, tried: bool = False
+        self, view: StageView, cut: Cut, needed: int, went_first: WentFirst, *, tried: bool = False
     ) -> Grant:
         now, free = self._now, self.free_slots
         self._waiting.take(view.name)
         self._turns.begin(view, cut, needed, now)
+        if went_first is WentFirst.UNTRIED:
+            self._trials.begin(view.name, now)
         self._use.changed(self._turns.used / self._slots, now)
         waited = max(now - view.ready_since, 0.0)
-        why = Choice(self._policy, view, waited, free, self._slots, cut.urgent, starved, tried)
+        why = Choice(self._policy, view, waited, free, self._slots, cut.urgent, went_first, tried)
         return Grant(view.name, cut.rows, needed, now, waited, why)
 
     def took(self, name: str, rows: int) -> None:
@@ -278,7 +298,7 @@ class Scheduler:
         """The rows of a turn: what consumption wants, cut to the grain and for whoever must start soon."""
         rows = self._grained(view)
         # What was learned from a few cold turns must not keep a stage from the turns that teach better.
-        if not rows or not view.trusted or not getattr(self._policy, "by_deadline", False):
+        if not rows or not view.trusted or not _by_deadline(self._policy):
             return Cut(rows)
         latest = min(now + SAFETY * turn_seconds(view, rows) + LATER_SECONDS, view.start_deadline)
         starts = [*self._expected_starts.values()]
@@ -303,6 +323,7 @@ class Scheduler:
         self._turns.forget(name)
         self._expected_starts.pop(name, None)
         self._probes.forget(name)
+        self._trials.forget(name)
 
     def finished(self, name: str, now: float) -> None:
         """The stage's turn has ended, well or badly: its slots are free, and it may wait again."""
@@ -313,6 +334,7 @@ class Scheduler:
             )
         self._now = max(self._now, now)
         self._turns.end(name, now)
+        self._trials.end(name, now)
         self._use.changed(self._turns.used / max(self._slots, 1), self._now)
         view = self._during_turn.pop(name, None)
         if view is not None:
@@ -357,10 +379,13 @@ class Scheduler:
                 f"{policy} must give stage {view.name!r} a number, got nan: it has no place in line",
             )
         level = put_off(policy, view, now, scarce=self._use.is_scarce(now))
+        untried = _by_deadline(policy) and self._trials.wanted(view)
         if level != UNTIL_IT_PAYS:
-            return Place(level, priority)
+            return Place(level, priority, untried=untried)
         until = view.ready_since + min(put_off_seconds(view), self._patience)
-        return Place(level, priority, until) if now < until else Place(IN_IDLE_SLOTS, priority)
+        if now < until:
+            return Place(level, priority, until, untried)
+        return Place(IN_IDLE_SLOTS, priority, untried=untried)
 
     def _starved(self, now: float) -> StageView | None:
         """The stage that has waited longest, if that is longer than patience lasts."""
@@ -368,6 +393,20 @@ class Scheduler:
             return None
         view = self._waiting.oldest
         return view if view is not None and now - view.ready_since >= self._patience else None
+
+    def _untried(self, now: float) -> StageView | None:
+        """By deadlines, a stage that must wait no longer for one of its first turns, where there is room."""
+        view = self._waiting.oldest_untried
+        if view is None or now < self._trials.due(view):
+            return None
+        # The slots that the first in line waits for are not for others, nor does it wait for this one's.
+        first = self._waiting.first or view
+        return view if max(self._needed(view), self._needed(first)) <= self.free_slots else None
+
+    @property
+    def _next_trial(self) -> float:
+        view = self._waiting.oldest_untried
+        return inf if view is None else self._trials.due(view)
 
     def _due(self, now: float) -> StageView | None:
         """Under a plan, the stage that must start soonest, if that is now: its batch need not be full."""
@@ -400,6 +439,10 @@ def _suited(consumption: Consumption, policy: Policy) -> Consumption:
     if not isinstance(consumption, Planned):
         return consumption
     return replace(consumption, stretches=isinstance(policy, BatchIt))
+
+
+def _by_deadline(policy: Policy) -> bool:
+    return bool(getattr(policy, "by_deadline", False))
 
 
 def _checked_slots(slots: int) -> int:

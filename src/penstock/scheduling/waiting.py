@@ -12,15 +12,16 @@ from penstock.scheduling.stage_view import StageView
 
 
 class Place(NamedTuple):
-    """How far a stage is put off, its priority, and until when it is put off."""
+    """How far a stage is put off, its priority, until when, and whether it wants one of its first turns."""
 
     level: int
     priority: float
     until: float = inf
+    untried: bool = False
 
 
 class WaitingStages:
-    """Views by name, in four orders. Among equals the one that has waited longer comes first.
+    """Views by name, in five orders. Among equals the one that has waited longer comes first.
 
     Views that were replaced or taken stay in the heaps until they come up or outnumber the others; an entry
     counts only while its version is the current one of its stage.
@@ -30,6 +31,7 @@ class WaitingStages:
         self._views: dict[str, tuple[int, StageView, Place]] = {}
         self._by_place: list[tuple[int, float, float, str, int]] = []
         self._by_age: list[tuple[float, str, int]] = []
+        self._untried: list[tuple[float, str, int]] = []  # by age
         self._by_start: list[tuple[float, str, int]] = []
         self._by_end: list[tuple[float, str, int]] = []  # of their being put off
         self._version = 0
@@ -47,6 +49,8 @@ class WaitingStages:
         self._views[view.name] = (version, view, place)
         heappush(self._by_place, (place.level, place.priority, view.ready_since, view.name, version))
         heappush(self._by_age, (view.ready_since, view.name, version))
+        if place.untried:
+            heappush(self._untried, (view.ready_since, view.name, version))
         if (by := start_by(view)) < inf:
             heappush(self._by_start, (by, view.name, version))
         if place.until < inf:
@@ -77,6 +81,11 @@ class WaitingStages:
     def oldest(self) -> StageView | None:
         """The one that has waited longest."""
         return self._top(self._by_age)
+
+    @property
+    def oldest_untried(self) -> StageView | None:
+        """The one that has waited longest of those that want one of their first turns."""
+        return self._top(self._untried)
 
     @property
     def soonest(self) -> StageView | None:
@@ -129,7 +138,7 @@ class WaitingStages:
     def _compact(self) -> None:
         """Keeps each heap below three times the stages that wait, at a constant average cost."""
         most = 3 * len(self._views)
-        heaps: tuple[list[Any], ...] = (self._by_place, self._by_age, self._by_start, self._by_end)
+        heaps: list[list[Any]] = [self._by_place, self._by_age, self._untried, self._by_start, self._by_end]
         for heap in heaps:
             if len(heap) > most:
                 heap[:] = [entry for entry in heap if self._is_current(*entry[-2:])]
