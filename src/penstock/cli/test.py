@@ -17,10 +17,11 @@ CHECKS: tuple[tuple[str, tuple[str, ...]], ...] = (
 )
 
 KAFKA = "--kafka"
+SLOWEST = "--durations=12"
 # Most tests wait more than they compute: three processes, each with a Spark session of its own.
 TESTS: tuple[tuple[str, tuple[str, ...]], ...] = (
-    ("tests: pytest", ("pytest", "-rs", "-n", "3", "--dist", "loadfile", "-m", "not alone")),
-    ("tests that run alone: pytest", ("pytest", "-rs", "-m", "alone")),
+    ("tests: pytest", ("pytest", "-rs", SLOWEST, "-n", "3", "--dist", "loadfile", "-m", "not alone")),
+    ("tests that run alone: pytest", ("pytest", "-rs", SLOWEST, "-m", "alone")),
 )
 
 

@@ -22,7 +22,7 @@ from penstock.spark.cluster.standalone import StandaloneCluster
 from penstock.spark.feeders import wait_for
 from penstock.spark.session import build_session
 
-LIMIT_SECONDS = 120.0
+LIMIT_SECONDS = 300.0
 # A path that means another folder to every process: what it is to the driver, no worker reaches.
 UNREACHABLE = "/proc/self/cwd/unreachable"
 
