@@ -1,7 +1,7 @@
 """The driver of the cluster tests: a process of its own, as only one SparkContext lives in each.
 
 Its lines on standard output tell how far it is: `refused WHY`, `slots-K` whenever the pool has changed,
-`turn ROWS`, `step WHAT`, `drained`.
+`turn ROWS`, `hangs JOB` where one of Spark's jobs has run for some seconds, `step WHAT`, `drained`.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ import threading
 import time
 from pathlib import Path
 
+from pyspark import SparkContext
+
 from penstock import Engine
 from penstock.bench.crash_worker import CONSUMPTION, crash_pipeline, say
 from penstock.measure.turns import TurnRecord
@@ -23,6 +25,7 @@ from penstock.spark.feeders import wait_for
 from penstock.spark.session import build_session
 
 LIMIT_SECONDS = 300.0
+HANGS_SECONDS = 3.0
 # A path that means another folder to every process: what it is to the driver, no worker reaches.
 UNREACHABLE = "/proc/self/cwd/unreachable"
 
@@ -39,6 +42,7 @@ def main(folder: Path, rows_per_second: float, cluster: StandaloneCluster) -> No
         _try_unreachable(session)
     with Engine(session, state=state, consumption=CONSUMPTION) as engine:
         threading.Thread(target=_tell_slots, args=(engine,), daemon=True).start()
+        threading.Thread(target=_tell_hanging, args=(session.sparkContext,), daemon=True).start()
         engine.on_turn(_tell_turn)
         engine.submit(crash_pipeline(folder, rows_per_second))
         if not go.exists():
@@ -65,6 +69,17 @@ def _tell_slots(engine: Engine) -> None:
             before = engine.pool_slots
             say(f"slots-{before}")
         time.sleep(0.02)
+
+
+def _tell_hanging(context: SparkContext) -> None:
+    jobs = context.statusTracker()
+    since: dict[int, float] = {}
+    while True:
+        now = time.monotonic()
+        since = {job: since.get(job, now) for job in jobs.getActiveJobsIds()}
+        for job in (job for job, begun in since.items() if now - begun > HANGS_SECONDS):
+            say(f"hangs {job}")
+        time.sleep(0.2)
 
 
 def _steps(engine: Engine, go: Path, cluster: StandaloneCluster) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from penstock.bench.crash import Life, WorkerEnded
+from penstock.bench.crash import Life
 from penstock.bench.crash_trace import Comparison, TraceSettings, compare, expected, trace_lines
 from penstock.bench.crash_worker import found, write_trace
 from penstock.cli.main import main
@@ -101,15 +101,12 @@ def test_workers_and_then_the_driver_are_killed_and_every_row_is_there_once(
 
 
 def _kill_in_a_turn(worker: Daemon, driver: Life) -> None:
-    """Lets a task hang on a stopped executor, so that turns end no more, then kills both with SIGKILL."""
+    """Lets a task hang on a stopped executor, whose turn cannot end, then kills both with SIGKILL."""
     (executor,) = worker.executors
     executor.send_signal(signal.SIGSTOP)
-    try:
-        while True:
-            driver.until("turn", 3.0)
-    except WorkerEnded:
-        os.kill(worker.pid, signal.SIGKILL)
-        executor.kill()
+    driver.until("hangs", LIMIT_SECONDS)
+    os.kill(worker.pid, signal.SIGKILL)
+    executor.kill()
 
 
 def _check_steps(driver: Life) -> None:
