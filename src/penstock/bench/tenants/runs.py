@@ -91,6 +91,10 @@ class GroupRun:
     def offered(self) -> float:
         return sum(each.offered for each in self.jobs)
 
+    def turns_within(self, begin: float, end: float) -> list[Turn]:
+        """Those that were granted in these seconds of the run."""
+        return [turn for each in self.jobs for turn in each.turns if begin <= turn.granted_at < end]
+
     @property
     def backlog_growth_per_minute(self) -> float:
         """Seconds of input a minute, in the job where it grows most."""

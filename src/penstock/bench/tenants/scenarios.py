@@ -16,7 +16,7 @@ from penstock.bench.tenants.runs import Run, best_rival, latency_ratio, ratio
 from penstock.bench.tenants.share import share_scenario
 from penstock.bench.tenants.side import REAL_TIME, RIVALS
 from penstock.bench.tenants.stand import OVERLOAD, STEP, Stand
-from penstock.bench.tenants.tables import real_time_table, table_of
+from penstock.bench.tenants.tables import real_time_table, table_of, turns_table
 from penstock.workloads.tenants.groups import ArrivalName, urgent_jobs
 
 Scenario = Callable[[Stand, BenchResult], None]
@@ -49,6 +49,7 @@ def overload(stand: Stand, result: BenchResult) -> None:
     put_overload(result, by_side)
     result.put("bulk_capacity_fifo", single(stand.capacity))
     _show(result, "overload", made, "bulk rows/s")
+    result.tables.append(turns_table(made))
 
 
 def volume(stand: Stand, result: BenchResult) -> None:

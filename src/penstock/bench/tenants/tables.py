@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from statistics import median
 from textwrap import shorten
 
 from penstock.bench.result import Table
@@ -20,6 +21,7 @@ COLUMNS = (
     "of offered",
     "fed late s",
 )
+TURN_COLUMNS = ("tenants", "turns/s", "rows a turn", "s a turn", "slot us a row", "of the slots")
 LATE_SECONDS = 1.0
 
 
@@ -47,6 +49,29 @@ def place(run: Run, across: str) -> str:
 
 def table_of(title: str, runs: Sequence[Run], across: str) -> Table:
     return Table(title, (across, *COLUMNS), [(place(run, across), *_cells(run)) for run in runs])
+
+
+def turns_table(runs: Sequence[Run]) -> Table:
+    """What turns of each group took, of the slots and for a row; plain Spark has none."""
+    rows = [
+        (run.side, name, *_turn_cells(run, group))
+        for run in runs
+        for name, group in (("urgent", run.urgent), ("bulk", run.bulk))
+        if group.turns_within(run.warmup, run.warmup + run.measured)
+    ]
+    return Table("turns", ("side", *TURN_COLUMNS), rows)
+
+
+def _turn_cells(run: Run, group: GroupRun) -> tuple[str, ...]:
+    turns = group.turns_within(run.warmup, run.warmup + run.measured)
+    rows, seconds = sum(each.rows for each in turns), sum(each.seconds * each.slots for each in turns)
+    return (
+        f"{len(turns) / run.measured:.1f}",
+        f"{median(each.rows for each in turns):,.0f}",
+        f"{median(each.seconds for each in turns):.3f}",
+        f"{1e6 * seconds / rows:.1f}" if rows else "",
+        f"{seconds / run.measured / run.slots:.0%}",
+    )
 
 
 def real_time_table(said: Mapping[str, Mapping[str, str]]) -> Table:
