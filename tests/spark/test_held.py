@@ -10,6 +10,7 @@ from tests.spark.streams import (
     AGGREGATES,
     BEGIN,
     Kept,
+    Row,
     Turns,
     Windows,
     at,
@@ -22,7 +23,7 @@ from tests.spark.streams import (
     window_rows,
 )
 
-from penstock import Pipeline, Spool
+from penstock import Engine, Pipeline, Spool
 from penstock.spark.held import HeldStage
 
 pytestmark = pytest.mark.spark
@@ -90,15 +91,20 @@ def test_a_turn_takes_no_more_rows_than_granted_unless_one_segment_has_more(
     assert [record.rows_in for record in turns.of("p.w") if record.rows_in] == [20, 10, 40]
 
 
-def test_rows_that_are_only_counted_hold_the_frontier_back_too(
-    engine: EngineFactory, spool: SpoolFactory
-) -> None:
-    source, kept, runs = spool(), Kept(), engine()
-    rows = readings(100, seconds=20)
+def paused_with(rows: list[Row], runs: Engine, source: Spool, kept: Kept) -> HeldStage:
+    """A windowed stage that has these rows, and may not run yet."""
     [stage] = runs.submit(windowed("p", source, Windows(5), kept)).stages
     assert isinstance(stage, HeldStage)
     stage.paused = True
     source.append(table(rows))
+    return stage
+
+
+def test_rows_that_are_only_counted_hold_the_frontier_back_too(
+    engine: EngineFactory, spool: SpoolFactory
+) -> None:
+    kept, runs, rows = Kept(), engine(), readings(100, seconds=20)
+    stage = paused_with(rows, runs, spool(), kept)
     # As while no slot is free: a source whose rows wait must not count as silent at the end of the turn.
     assert stage.count(stage.now) == stage.line.rows_known == 100
     stage.paused = False
@@ -110,12 +116,8 @@ def test_rows_that_are_only_counted_hold_the_frontier_back_too(
 def test_rows_that_were_granted_before_a_stop_wait_since_one_moment(
     engine: EngineFactory, spool: SpoolFactory
 ) -> None:
-    source, kept, runs = spool(), Kept(), engine()
-    rows = readings(100, seconds=20)
-    [stage] = runs.submit(windowed("p", source, Windows(5), kept)).stages
-    assert isinstance(stage, HeldStage)
-    stage.paused = True
-    source.append(table(rows))
+    kept, runs, rows = Kept(), engine(), readings(100, seconds=20)
+    stage = paused_with(rows, runs, spool(), kept)
     # As a stop between a grant and its batch leaves it.
     stage.line.took(slices := stage.inputs.take(len(rows)), stage.now)
     stage._ledger.add(slices)
