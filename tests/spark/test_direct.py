@@ -1,9 +1,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import pytest
+from pyspark.sql import SparkSession
 from tests.spark.conftest import EngineFactory, SpoolFactory, eventually
 from tests.spark.streams import Kept, from_spool, readings, table
 
@@ -38,6 +40,23 @@ def test_a_filter_and_a_projection_give_just_the_rows_and_columns_asked_for(
     expected = [{"id": row["id"], "doubled": row["value"] * 2} for row in ROWS if row["value"] >= 50]
     assert sorted(kept.rows, key=lambda row: row["id"]) == expected
     assert kinds(runs) == {"p.twice": "direct"}
+
+
+def test_hadoops_settings_are_sent_once_and_not_with_every_turn(
+    engine: EngineFactory, spool: SpoolFactory, spark: SparkSession
+) -> None:
+    source, kept, runs = spool(), Kept(), engine()
+    pipeline = Pipeline("p")
+    pipeline.source("readings", from_spool(source)).operator("same", plus(0)).sink("out", kept.sink)
+    runs.submit(pipeline)
+    sent = []
+    for start in range(0, 300, 100):
+        source.append(table(ROWS[start : start + 100]))
+        eventually(lambda count=start + 100: len(kept.rows) == count, 60)
+        # Spark numbers everything that it sends, this one too.
+        sent.append(spark.sparkContext.broadcast(0)._jbroadcast.id())
+    assert [later - earlier for earlier, later in pairwise(sent)] == [1, 1]
+    assert sorted(row["id"] for row in kept.rows) == [row["id"] for row in ROWS]
 
 
 @pytest.mark.parametrize("rows", [60, 6_000], ids=["without a job", "as a job"])

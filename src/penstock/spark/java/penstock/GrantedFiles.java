@@ -13,7 +13,6 @@ import org.apache.spark.sql.execution.datasources.FilePartition;
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 import org.apache.spark.sql.execution.datasources.PartitionDirectory;
 import org.apache.spark.sql.execution.datasources.PartitionedFile;
-import org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat;
 import org.apache.spark.sql.types.StructType;
 import scala.Option;
 import scala.collection.immutable.Map;
@@ -126,7 +125,7 @@ public class GrantedFiles implements FileIndex {
 
   public HadoopFsRelation relation(SparkSession session, StructType schema) {
     return new HadoopFsRelation(
-        this, partitionSchema(), schema, Option.empty(), new ParquetFileFormat(), strict(), session);
+        this, partitionSchema(), schema, Option.empty(), new GrantedParquet(), strict(), session);
   }
 
   /** Whatever the session says: a granted file that is missing or damaged is an error, never skipped. */
