@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from tests.workloads.recorded import recorded_run
 
 from penstock.bench.result import BenchResult
 from penstock.bench.scaling.predicted_runs import (
     Judged,
     job_cost,
     share_judged,
+    so_far,
     tenants_delays,
     tenants_judged,
 )
@@ -42,6 +44,17 @@ def measured_as(fixed_seconds: float) -> Run:
 
 def silent(text: str) -> None:
     """Nobody listens."""
+
+
+def test_a_run_that_goes_on_is_told_up_to_now() -> None:
+    run = recorded_run("penstock", 0.25)
+    ended, run.ended_at = run.ended_at, None
+    assert ended is not None
+    assert (
+        so_far(run, ended)
+        == f"  urgent p50 0.25 s, p99 0.25 s of {run.group('urgent', ended).results} results"
+    )
+    assert run.group("urgent", ended).results > run.group("urgent", ended - 5.0).results > 0
 
 
 def test_a_run_is_predicted_from_another_one_and_replayed_from_itself() -> None:

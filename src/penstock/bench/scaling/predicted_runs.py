@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+import time
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
@@ -128,11 +129,15 @@ def _measured_share(seconds: float, say: Say) -> ShareRun:
     say(f"bench share: {SHARE_WARMUP_SECONDS:g} s of warm-up, {seconds:g} s measured")
     run = ShareRun(SIDES["penstock"], SHARE_WARMUP_SECONDS)
 
-    def tell(run: ShareRun) -> None:
-        urgent = run.group("urgent")
-        say(f"  urgent p50 {urgent.p50:.2f} s, p99 {urgent.p99:.2f} s of {urgent.results} results")
+    return run_side(
+        run, seconds, on_tick=lambda run: say(so_far(run, time.time())), tick_seconds=TICK_SECONDS
+    )
 
-    return run_side(run, seconds, on_tick=tell, tick_seconds=TICK_SECONDS)
+
+def so_far(run: ShareRun, now: float) -> str:
+    """What a run that goes on has shown."""
+    urgent = run.group("urgent", now)
+    return f"  urgent p50 {urgent.p50:.2f} s, p99 {urgent.p99:.2f} s of {urgent.results} results"
 
 
 def judged_tenants(say: Say) -> list[Judged]:
