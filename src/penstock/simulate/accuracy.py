@@ -42,6 +42,15 @@ class Told:
         return self.samples * (1.0 - self.share) >= 1.0 - 1e-9
 
 
+def pooled(*runs: Latencies) -> Latencies:
+    """The results of several runs as those of one.
+
+    >>> pooled({"urgent": [1.0]}, {"urgent": [2.0, 3.0]})
+    {'urgent': [1.0, 2.0, 3.0]}
+    """
+    return {group: [each for run in runs for each in run[group]] for group in runs[0]}
+
+
 def compared(measured: Latencies, *expected: Latencies) -> list[Told]:
     """p50 and p99 of every group.
 

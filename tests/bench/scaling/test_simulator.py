@@ -60,7 +60,7 @@ def test_a_run_that_goes_on_is_told_up_to_now() -> None:
 def test_a_run_is_predicted_from_another_one_and_replayed_from_itself() -> None:
     quick, slow = measured_as(0.08), measured_as(0.25)
     met, missed = (
-        {each.name: each for each in tenants_judged(before, slow, silent, seeds=1)}
+        {each.name: each for each in tenants_judged([before, slow], silent, seeds=1)}
         for before in (slow, quick)
     )
     assert list(met) == [f"tenants_{group}_{name}" for group in ("urgent", "bulk") for name in ("p50", "p99")]
@@ -78,7 +78,7 @@ def test_a_run_of_bench_share_is_predicted_from_another_one() -> None:
         return simulated_share(costs, ShareSettings(60.0, 10.0, seed=seed))
 
     like, unlike = (
-        {each.name: each for each in share_judged(run(factor, 1), run(1.0, 2), silent, seeds=5)}
+        {each.name: each for each in share_judged([run(factor, 1), run(1.0, 2)], silent, seeds=5)}
         for factor in (1.0, 2.0)
     )
     assert like["share_urgent_p50"].error < 0.15
@@ -86,6 +86,21 @@ def test_a_run_of_bench_share_is_predicted_from_another_one() -> None:
     assert unlike["share_urgent_p50"].replay_error < 0.1
     assert like["share_urgent_p50"].arrivals_known_error < 0.1
     assert [each.enough for each in like.values()] == [True, True, True, False]
+
+
+def test_every_run_but_the_first_is_judged_from_the_one_before_it() -> None:
+    quick, slow = measured_as(0.08), measured_as(0.25)
+    first, last = (
+        {each.name: each for each in tenants_judged(runs, silent, seeds=1)}
+        for runs in ([quick, slow, slow], [slow, slow, quick])
+    )
+    one = tenants_judged([slow, slow], silent, seeds=1)[0]
+    assert first[one.name].predicted.samples == 2 * one.predicted.samples
+    # Each is what came before the other's runs, in another order.
+    for name, each in first.items():
+        assert each.before.told == last[name].before.measured
+        assert each.before.measured == last[name].before.told
+    assert any(each.before.told != each.before.measured for each in first.values())
 
 
 def told(name: str, samples: int, predicted: float) -> Judged:

@@ -1,4 +1,4 @@
-"""Runs of `bench share` and `bench tenants`: measured twice, and the second predicted from the first."""
+"""Runs of `bench share` and `bench tenants`, measured several times, each predicted from the one before."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 
 from penstock.bench.tenants.runs import JobRun
@@ -15,7 +16,7 @@ from penstock.bench.tenants.stand import Stand as TenantsStand
 from penstock.bench.tenants.stand import Times as TenantsTimes
 from penstock.scheduling.catalog import policy_named
 from penstock.simulate import TurnCost, fitted
-from penstock.simulate.accuracy import Latencies, Told, compared
+from penstock.simulate.accuracy import Latencies, Told, compared, pooled
 from penstock.simulate.delays import Delays, SeenTurn, delays_of, shown_before
 from penstock.simulate.share import (
     ShareSettings,
@@ -33,12 +34,14 @@ from penstock.workloads.shared_pool import SIDES
 from penstock.workloads.tenants.groups import GROUPS
 
 SHARE_WARMUP_SECONDS = 60.0
-SHARE_SECONDS = (120.0, 250.0)
-"""Measured in the first run and in the second, in which the four bulky pipelines then have 100 windows: of
-fewer, p99 would be but the largest."""
-TENANTS = TenantsTimes(warmup=30.0, measured=60.0, heat=60.0)
+SHARE_SECONDS = (120.0, 250.0, 250.0, 250.0)
+"""Measured in the first run, which only predicts, and in those after it. In 250 s the four bulky pipelines
+have 100 windows: of fewer, p99 would be but the largest."""
+TENANTS = TenantsTimes(warmup=30.0, measured=60.0, heat=240.0)
+"""Code of theirs is compiled for minutes: a run while it is says little of the next one."""
+TENANTS_RUNS = 4
 BULK_ROWS_PER_SECOND = 100_000.0
-SEEDS = 15
+SHARE_SEEDS, TENANTS_SEEDS = 15, 7
 """Simulated runs of each measured one; the median of each figure counts."""
 TICK_SECONDS = 30.0
 
@@ -47,7 +50,7 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Judged:
-    """One figure of a second run: measured, predicted from a first run, and replayed from itself."""
+    """One figure of some runs: measured, predicted from those before them, and replayed from themselves."""
 
     bench: str
     predicted: Told
@@ -55,7 +58,7 @@ class Judged:
     """Predicted, but for when its sources were created or its messages fed: as these were."""
     replayed: Told
     before: Told
-    """The first run, taken for a prediction."""
+    """The runs before them, taken for a prediction."""
 
     @property
     def name(self) -> str:
@@ -93,7 +96,7 @@ class Judged:
 
 @dataclass(frozen=True)
 class Simulated:
-    """Of a second run: what simulations told, one for each seed."""
+    """What simulations told of the same runs, one for each seed."""
 
     predicted: Sequence[Latencies]
     arrivals_known: Sequence[Latencies]
@@ -101,34 +104,48 @@ class Simulated:
 
 
 def judged(bench: str, before: Latencies, measured: Latencies, simulated: Simulated) -> list[Judged]:
-    """All figures of a run that was measured after the one `before`."""
+    """All figures of runs that were measured after those `before`."""
     ways = (simulated.predicted, simulated.arrivals_known, simulated.replayed, [before])
     return [Judged(bench, *told) for told in zip(*(compared(measured, *way) for way in ways), strict=True)]
 
 
 def judged_share(say: Say) -> list[Judged]:
     """The side of Penstock, each time in a JVM of its own."""
-    first, second = (_measured_share(seconds, say) for seconds in SHARE_SECONDS)
-    return share_judged(first, second, say)
+    return share_judged([_measured_share(seconds, say) for seconds in SHARE_SECONDS], say)
 
 
-def share_judged(first: ShareRun, second: ShareRun, say: Say, seeds: int = SEEDS) -> list[Judged]:
-    """The figures of the second run, from what the first has shown."""
+def share_judged(runs: Sequence[ShareRun], say: Say, seeds: int = SHARE_SEEDS) -> list[Judged]:
+    """The figures of all runs but the first, each from what the one before it has shown."""
     say("  simulating")
-    settings = ShareSettings(measured_part(second).seconds, second.warmup_seconds)
-    known = replace(settings, created=created_of(second) or None)
+    pairs = list(pairwise(runs))
+
+    def settings(run: ShareRun, seed: int) -> ShareSettings:
+        return ShareSettings(measured_part(run).seconds, run.warmup_seconds, seed=seed)
+
+    def predicted(seed: int, *, known: bool) -> Latencies:
+        told = (
+            replace(settings(run, seed), created=(created_of(run) or None) if known else None)
+            for _, run in pairs
+        )
+        return pooled(
+            *(
+                latencies_in(predicted_share(first, each))
+                for (first, _), each in zip(pairs, told, strict=True)
+            )
+        )
+
     simulated = Simulated(
-        [latencies_in(predicted_share(first, replace(settings, seed=seed))) for seed in range(seeds)],
-        [latencies_in(predicted_share(first, replace(known, seed=seed))) for seed in range(seeds)],
-        [latencies_in(replayed_share(second, seed)) for seed in range(seeds)],
+        [predicted(seed, known=False) for seed in range(seeds)],
+        [predicted(seed, known=True) for seed in range(seeds)],
+        [pooled(*(latencies_in(replayed_share(run, seed)) for _, run in pairs)) for seed in range(seeds)],
     )
-    return judged("share", latencies_in(first), latencies_in(second), simulated)
+    before, measured = (pooled(*map(latencies_in, each)) for each in zip(*pairs, strict=True))
+    return judged("share", before, measured, simulated)
 
 
 def _measured_share(seconds: float, say: Say) -> ShareRun:
     say(f"bench share: {SHARE_WARMUP_SECONDS:g} s of warm-up, {seconds:g} s measured")
     run = ShareRun(SIDES["penstock"], SHARE_WARMUP_SECONDS)
-
     return run_side(
         run, seconds, on_tick=lambda run: say(so_far(run, time.time())), tick_seconds=TICK_SECONDS
     )
@@ -141,27 +158,33 @@ def so_far(run: ShareRun, now: float) -> str:
 
 
 def judged_tenants(say: Say) -> list[Judged]:
-    """Urgent and bulky tenants under llf, twice in one warm process."""
+    """Urgent and bulky tenants under llf, several times in one warm process."""
     say(f"bench tenants: {TENANTS.heat:g} s of heat, {TENANTS.warmup + TENANTS.measured:g} s a run")
     with (
         tempfile.TemporaryDirectory(prefix="penstock-simulator-", ignore_cleanup_errors=True) as scratch,
         closing(TenantsStand(Path(scratch), TENANTS, say)) as stand,
     ):
-        first, second = (stand.run("ours", stand.mixed(BULK_ROWS_PER_SECOND)) for _ in range(2))
-    return tenants_judged(first, second, say)
+        runs = [stand.run("ours", stand.mixed(BULK_ROWS_PER_SECOND)) for _ in range(TENANTS_RUNS)]
+    return tenants_judged(runs, say)
 
 
-def tenants_judged(
-    first: TenantsMeasured, second: TenantsMeasured, say: Say, seeds: int = SEEDS
-) -> list[Judged]:
-    """The figures of the second run, from what the first has shown."""
+def tenants_judged(runs: Sequence[TenantsMeasured], say: Say, seeds: int = TENANTS_SEEDS) -> list[Judged]:
+    """The figures of all runs but the first, each from what the one before it has shown."""
     say("  simulating")
+    pairs = list(pairwise(runs))
+
+    def predicted(seed: int, *, known: bool) -> Latencies:
+        return pooled(
+            *(_told(predicted_tenants(first, run if known else first, seed)) for first, run in pairs)
+        )
+
     simulated = Simulated(
-        [_told(predicted_tenants(first, first, seed)) for seed in range(seeds)],
-        [_told(predicted_tenants(first, second, seed)) for seed in range(seeds)],
-        [_told(replayed_tenants(second, seed)) for seed in range(seeds)],
+        [predicted(seed, known=False) for seed in range(seeds)],
+        [predicted(seed, known=True) for seed in range(seeds)],
+        [pooled(*(_told(replayed_tenants(run, seed)) for _, run in pairs)) for seed in range(seeds)],
     )
-    return judged("tenants", _latencies(first), _latencies(second), simulated)
+    before, measured = (pooled(*map(_latencies, each)) for each in zip(*pairs, strict=True))
+    return judged("tenants", before, measured, simulated)
 
 
 def predicted_tenants(before: TenantsMeasured, fed: TenantsMeasured, seed: int) -> TenantsRun:

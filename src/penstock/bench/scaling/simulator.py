@@ -22,8 +22,8 @@ DAY_SECONDS = 24 * 3600.0
 COLUMNS = (
     "figure",
     "results",
-    "first run s",
-    "second s",
+    "runs before s",
+    "measured s",
     "predicted s",
     "off by",
     "arrivals known",
@@ -73,12 +73,12 @@ def tell_errors(result: BenchResult, judged: Sequence[Judged]) -> None:
     result.put("simulator_replay_error", _largest([each.replay_error for each in counted]))
     result.put("measured_runs_apart", _largest([each.runs_apart for each in counted]))
     result.setup["simulator"] = {
-        "simulator_error": "a second run, predicted from the first: costs, slow spells and delays of the "
-        "first, the arrivals as declared; the largest of p50 and p99 of urgent and bulky groups",
-        "simulator_error_arrivals_known": "the same with the moments at which the second run's sources were "
+        "simulator_error": "runs, each predicted from the one before: costs, slow spells and delays of the "
+        "latter, the arrivals as declared; the largest of p50 and p99 of urgent and bulky groups",
+        "simulator_error_arrivals_known": "the same with the moments at which the run's own sources were "
         "created and its messages fed",
-        "simulator_replay_error": "the second run, simulated from its own turns at their moments",
-        "measured_runs_apart": "the first run against the second: what no prediction can be expected to meet",
+        "simulator_replay_error": "runs, simulated from their own turns at their moments",
+        "measured_runs_apart": "the runs before against these: what no prediction can be expected to meet",
         "too_few_results": [each.name for each in few],
     }
     result.tables.append(
