@@ -65,8 +65,8 @@ def test_slots_that_stood_free_meanwhile_are_told() -> None:
     )
     assert told.cause == "schedule"
     assert (
-        "p.join 25% of the time; the 2 slots stood free 70% of it, so it was paused or the queue behind it "
-        "was full (T_Q 0 ms, T_S 9.0 s, T_C 100 ms)"
+        "p.join 25% of the time; the 2 slots stood free 70% of it: its window was not complete, it was "
+        "paused, or the queue behind it was full (T_Q 0 ms, T_S 9.0 s, T_C 100 ms)"
     ) in told.sentence
 
 

@@ -92,7 +92,7 @@ def draw_distribution(axes: Axes, runs: Sequence[ShareRun]) -> None:
     _seconds_axis(axes.xaxis)
     axes.set_xlabel("latency of a window's result")
     axes.set_ylabel("results that took at most so long, %")
-    plain_axes(axes, "Distribution of urgent results")
+    plain_axes(axes, "Distribution of urgent results (missing ones with the time so far)")
 
 
 def draw_in_time(axes: Axes, runs: Sequence[ShareRun]) -> None:

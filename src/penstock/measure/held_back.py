@@ -121,7 +121,8 @@ def _others(stage: StageMinute, others: Sequence[StageMinute]) -> str:
     slots = "the slot" if stage.pool_slots == 1 else f"the {stage.pool_slots} slots"
     told = f" while others had {slots}: {', '.join(named)} of the time" if named else ""
     if free > 0.5:
-        told += f"; {slots} stood free {free:.0%} of it, so it was paused or the queue behind it was full"
+        why = "its window was not complete, it was paused, or the queue behind it was full"
+        told += f"; {slots} stood free {free:.0%} of it: {why}"
     return told
 
 

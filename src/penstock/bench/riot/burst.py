@@ -17,7 +17,10 @@ from penstock.bench.workers import Worker
 from penstock.spark.feeders import wait_for
 
 DRAIN_SECONDS = 1800.0
-WARM_SECONDS, MOST_WARM_SECONDS = 120.0, 300.0
+WARM_SECONDS, MOST_SETTLE_SECONDS = 120.0, 300.0
+REHEARSAL_SECONDS = 60.0
+SETTLED_SECONDS = 2.0
+"""Rows of so many seconds may wait when the burst begins."""
 LOOK_SECONDS = 15.0
 PEAK_SECONDS = 1.0
 BASE_SAMPLES = 3
@@ -119,17 +122,23 @@ def _base(worker: Worker, overload: Overload, say: Callable[[str], None]) -> lis
     """Runs at the rate held until code is compiled and memory is flat; its last samples.
 
     Nothing is collected at first: Java then fills the room for young objects, as it does in any process that
-    runs for a while, and what it takes later is what the burst needs.
+    runs for a while. A minute at the rate of the burst follows, whose rows come out before anything counts:
+    code for large turns is compiled once, and what is taken after that is what the burst needs.
     """
     worker.ask(do="set_rate", rate=overload.held)
     for _ in _looks(worker, WARM_SECONDS, "before the burst, not collected", say, collected=False):
         pass
+    worker.ask(do="set_rate", rate=overload.rate)
+    for _ in _looks(worker, REHEARSAL_SECONDS, "rehearsal, not collected", say, collected=False):
+        pass
+    worker.ask(do="set_rate", rate=overload.held)
     samples: list[float] = []
-    for look in _looks(worker, MOST_WARM_SECONDS - WARM_SECONDS, "before the burst", say):
-        samples = [*samples, look["memory_mb"]][-BASE_SAMPLES:]
+    for look in _looks(worker, MOST_SETTLE_SECONDS, "before the burst", say):
+        settled = look["waiting"] <= SETTLED_SECONDS * overload.held
+        samples = [*samples, look["memory_mb"]][-BASE_SAMPLES:] if settled else []
         if len(samples) == BASE_SAMPLES and max(samples) - min(samples) <= FLAT_MB:
             break
-    return samples
+    return samples or [look["memory_mb"]]
 
 
 def _looks(
