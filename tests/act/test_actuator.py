@@ -204,10 +204,10 @@ def test_shares_are_over_a_whole_window_however_often_is_looked() -> None:
     assert shares == pytest.approx([0.0, 0.5, 20 / 30, 20 / 40, 6 / 30, 7 / 31])
 
 
-def test_an_executor_that_was_replaced_counts_from_nothing() -> None:
+def test_use_that_was_estimated_too_high_counts_as_none_and_not_as_all_there_ever_was() -> None:
     meter, stages = UseMeter(), {"p.s": StageSeen((0.0,))}
-    meter.look(0.0, (), [Used("p.s", 0, "a", 900.0, 900.0)], stages)
-    assert meter.look(10.0, (), [Used("p.s", 0, "a", 3.0, 3.0)], stages).stages["p.s"].shares == (0.3,)
+    meter.look(0.0, (), [Used("p.s", 0, "a", 105.0, 105.0)], stages)
+    assert meter.look(30.0, (), [Used("p.s", 0, "a", 101.0, 101.0)], stages).stages["p.s"].shares == (0.0,)
 
 
 def test_the_loop_looks_when_a_manager_is_due_and_keeps_what_can_be_replayed() -> None:

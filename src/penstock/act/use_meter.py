@@ -62,8 +62,8 @@ SEEN = ("up", "hidden", "leaving")
 
 
 def _since(before: float, now: float) -> float:
-    """An executor that was replaced starts from nothing."""
-    return now - before if now >= before else now
+    """Tasks that run count with an estimate: once they have ended, all together may be less than before."""
+    return max(now - before, 0.0)
 
 
 def _node(node: ClusterNode, name: str, spent: Use, seconds: float) -> NodeSeen:
