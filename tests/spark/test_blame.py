@@ -252,3 +252,54 @@ def test_a_request_on_disk_resumes_a_failed_pipeline(
     eventually(lambda: kept.column("id") == [1])
     assert runs.pipelines == {"p": "running"}
     assert not (state / "p" / "resume").exists()
+
+
+def test_a_failed_pipeline_that_is_forgotten_keeps_nothing_in_the_spool_it_read(
+    engine: EngineFactory, spool: SpoolFactory, tmp_path: Path
+) -> None:
+    source, runs, flag = spool(), engine(), tmp_path / "flag"
+    flag.touch()
+    check = raises_when(flag)
+    pipeline = Pipeline("p")
+    pipeline.source("readings", from_spool(source)).operator("check", _with_id(check)).sink(
+        "out", Kept().sink
+    )
+    runs.submit(pipeline)
+    source.append(table(ROWS))
+    failed(runs)
+    eventually(lambda: not runs.stages())
+    runs.cancel("p", forget=True)
+    other = source.subscribe("other")
+    taken = other.take(None, tmp_path / "scratch")
+    other.commit(taken)
+    other.release(taken)
+    assert source.segments == ()
+
+
+def test_a_pipeline_that_could_not_even_start_may_change_and_keeps_nothing(
+    engine: EngineFactory, spool: SpoolFactory, tmp_path: Path
+) -> None:
+    source, kept, runs = spool(), Kept(), engine()
+
+    def declared(*columns: str) -> Pipeline:
+        pipeline = Pipeline("p")
+        stream = pipeline.source("readings", from_spool(source))
+        for number, column in enumerate(columns):
+            stream = stream.operator(
+                f"step {number}", lambda frame, column=column: frame.select("id", column)
+            )
+        stream.sink("out", kept.sink)
+        return pipeline
+
+    with pytest.raises(OperatorError):
+        runs.submit(declared("nowhere"))
+    source.append(table(ROWS))
+    other = source.subscribe("other")
+    taken = other.take(None, tmp_path / "scratch")
+    other.commit(taken)
+    other.release(taken)
+    assert source.segments == ()
+    runs.submit(declared("sensor", "sensor"))
+    source.append(table(ROWS))
+    runs.drain()
+    assert kept.column("id") == [row["id"] for row in ROWS]

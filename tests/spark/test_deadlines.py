@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 
 import pytest
 from tests.spark.conftest import EngineFactory, SpoolFactory, eventually
-from tests.spark.streams import SCHEMA, Kept, reading, table
+from tests.spark.streams import SCHEMA, Kept, from_spool, raises_when, reading, table
 
 from penstock import Pipeline, Spool, sources
 from penstock.pipeline import Tenant
@@ -142,3 +143,29 @@ def test_a_stage_is_told_what_those_below_it_cost(engine: EngineFactory, spool: 
     below = second.place.profiles.of(second.name)
     assert below is not None
     assert 0.0 < first.line.reply(None).path_seconds == pytest.approx(below.mean_seconds)
+
+
+def test_a_tenants_share_is_divided_anew_when_one_of_its_pipelines_fails_or_goes_on(
+    engine: EngineFactory, spool: SpoolFactory, state: Path, tmp_path: Path
+) -> None:
+    runs, flag = engine(policy=TokenShare(rows_per_second=10.0)), tmp_path / "flag"
+    flag.touch()
+    check, tenant, names = raises_when(flag), Tenant("ads", share=0.5), ("first", "second")
+    inputs = {name: spool(name) for name in names}
+    for name, source in inputs.items():
+        pipeline = Pipeline(name, tenant=tenant)
+        pipeline.source("readings", from_spool(source)).operator(
+            "check", lambda frame: frame.withColumn("id", check("id"))
+        ).sink("out", Kept().sink)
+        runs.submit(pipeline)
+
+    def shares() -> list[float | None]:
+        running = [each for each in runs._all if each.stages]
+        return [each.stages[0].line._line._target.share for each in running]
+
+    assert shares() == [0.25, 0.25]
+    inputs["first"].append(table([reading(1, 1.0)]))
+    eventually(lambda: shares() == [0.5])
+    flag.unlink()
+    (state / "first" / "resume").touch()
+    eventually(lambda: shares() == [0.25, 0.25])

@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from tests.spark.conftest import EngineFactory, SpoolFactory
+from tests.spark.conftest import EngineFactory, SpoolFactory, eventually
 from tests.spark.streams import (
     AGGREGATES,
     Kept,
@@ -25,6 +25,7 @@ from tests.spark.streams import (
 from penstock import Engine, Pipeline, Spool, sinks
 from penstock.errors import PenstockError
 from penstock.pipeline.endpoints import SinkSpec
+from penstock.spark.ends import FolderEnd
 
 pytestmark = pytest.mark.spark
 ROWS = readings(120, seconds=30)
@@ -194,3 +195,60 @@ def test_a_sink_that_is_none_of_ours_is_refused(engine: EngineFactory, spool: Sp
     assert str(caught.value) == (
         "a sink must be one of penstock.sinks, got Strange: the runtime cannot write to it"
     )
+
+
+def test_numbers_that_are_none_are_null_in_json_lines(
+    engine: EngineFactory, spool: SpoolFactory, tmp_path: Path
+) -> None:
+    source, runs = spool(), engine()
+    pipeline = Pipeline("p")
+    odd = "named_struct('a', array(double('Infinity'), 1.5D)) as deep"
+    pipeline.source("readings", from_spool(source)).operator(
+        "odd", lambda frame: frame.selectExpr("id", "double('NaN') as value", odd)
+    ).sink("out", sinks.JsonLines(tmp_path / "out"))
+    runs.submit(pipeline)
+    source.append(table(ROWS[:1]))
+    runs.drain()
+    (file,) = (tmp_path / "out").glob("*.jsonl")
+    line = json.loads(file.read_text(), parse_constant=pytest.fail)
+    assert line == {"id": ROWS[0]["id"], "value": None, "deep": {"a": [None, 1.5]}}
+
+
+def to_sink(source: Spool, sink: SinkSpec) -> Pipeline:
+    pipeline = Pipeline("p")
+    pipeline.source("readings", from_spool(source)).operator("same", lambda frame: frame).sink("out", sink)
+    return pipeline
+
+
+def test_a_pipeline_goes_on_with_a_sink_of_another_kind(
+    engine: EngineFactory, spool: SpoolFactory, tmp_path: Path
+) -> None:
+    source, kept = spool(), Kept()
+    kinds = [
+        sinks.Parquet(tmp_path / "out"),
+        sinks.Table(tmp_path / "db", "t"),
+        sinks.ToSpool(spool("other")),
+        kept.sink,
+    ]
+    for number, sink in enumerate(kinds):
+        runs = engine()
+        runs.submit(to_sink(source, sink))
+        source.append(table(ROWS[number * 10 : number * 10 + 10]))
+        runs.drain()
+        runs.stop()
+    assert folder_rows(tmp_path / "out") == ROWS[:10]
+    assert kept.column("id") == [row["id"] for row in ROWS[30:40]]
+
+
+def test_rows_that_a_crash_left_unshown_are_not_lost_to_a_sink_of_another_kind(
+    engine: EngineFactory, spool: SpoolFactory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source, kept, runs = spool(), Kept(), engine()
+    with monkeypatch.context() as crash:
+        crash.setattr(FolderEnd, "show", lambda self, output: pytest.fail("a crash"))
+        runs.submit(to_sink(source, sinks.Parquet(tmp_path / "out")))
+        source.append(table(ROWS))
+        eventually(lambda: runs.pipelines["p"] == "failed")
+        runs.stop()
+    with pytest.raises(PenstockError, match="start once with the old sink"):
+        engine().submit(to_sink(source, kept.sink), resume=True)

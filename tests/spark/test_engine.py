@@ -7,6 +7,7 @@ import logging
 import time
 from collections import Counter
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from tests.spark.conftest import EngineFactory, SpoolFactory, eventually
@@ -16,6 +17,9 @@ from penstock import Engine, Pipeline, Spool, sinks, sources
 from penstock.errors import PenstockError
 from penstock.scheduling.decisions import Grant
 from penstock.spark.refusals import AnotherVersion
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 pytestmark = pytest.mark.spark
 ROWS = readings(120, seconds=60)
@@ -61,7 +65,9 @@ def test_a_paused_pipeline_gets_no_turn_while_others_run_and_loses_nothing(
     eventually(lambda: len(other.rows) == 120)
     assert (turns(runs, "plain.same"), turns(runs, "windows.w")) == before
     assert len(plain.rows) == 40
-    with pytest.raises(PenstockError, match=r"^pipelines must be idle within 0\.1 s, but rows wait: "):
+    with pytest.raises(
+        PenstockError, match=r"^pipelines must be idle within 0\.1 s, but 'plain' has 80 rows"
+    ):
         runs.drain(0.1)
     runs.resume("plain")
     runs.resume("windows")
@@ -211,3 +217,10 @@ def test_a_master_is_refused_for_a_session_that_runs_already(engine: EngineFacto
         "a master and a region must be for a session that Penstock starts, got 'spark://127.0.0.1:7077' "
         "with a session that runs already: it has its own"
     )
+
+
+def test_an_engine_that_is_refused_leaves_its_directory_free(spark: SparkSession, state: Path) -> None:
+    for wrong in ({"slots": -1}, {"plan_reserve": 1.0, "policy": "batchit"}):
+        with pytest.raises(PenstockError):
+            Engine(spark, state=state, **wrong)  # type: ignore[arg-type]
+    Engine(spark, state=state, slots=2).stop()

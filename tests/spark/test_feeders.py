@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import errno
 import re
 import time
 from pathlib import Path
@@ -12,6 +13,7 @@ from tests.spark.streams import spool_rows
 
 from penstock import Spool
 from penstock.pipeline.sources import Replay
+from penstock.queues.disk import Disk
 from penstock.spark.feeders import Feeder, load_trace
 
 TRACE = pa.table({"letter": list("abcdefg")})
@@ -60,3 +62,23 @@ def test_stamp_and_number_in_one_column_are_refused() -> None:
     text = "stamp and number must be two columns, got 'n' twice: one would go"
     with pytest.raises(ValueError, match=f"^{re.escape(text)}$"):
         Replay(TRACE, 1, stamp="n", number="n")
+
+
+def test_a_replay_goes_on_after_a_write_that_failed(tmp_path: Path) -> None:
+    failures = [OSError(errno.EIO, "I/O error")]
+
+    class Flaky(Disk):
+        def write(self, path: Path, content: Any) -> None:
+            if failures:
+                raise failures.pop()
+            super().write(path, content)
+
+    with Spool(tmp_path / "q", disk=Flaky()) as spool:
+        feeder = Feeder(Replay(TRACE, 300, loop=False, tick_seconds=0.01), spool, time.time)
+        feeder.start()
+        try:
+            eventually(lambda: feeder.done)
+        finally:
+            feeder.stop()
+        assert not failures
+        assert "".join(row["letter"] for row in spool_rows(spool)) == "abcdefg"

@@ -278,3 +278,8 @@ def test_a_table_that_does_not_fit_stops_the_pipeline_which_goes_on_once_it_does
     runs.drain()
     assert running.state == "running"
     assert stored(path, "SELECT count(*) FROM t") == [(sum(row["value"] >= 50 for row in ROWS),)]
+
+
+def test_a_decimal_keeps_all_its_digits(end: TableEnd, path: Path) -> None:
+    insert(end, price=[Decimal("12345678901234567.89")])
+    assert stored(path) == [("12345678901234567.89",)]

@@ -46,7 +46,8 @@ class ToSpool:
 class Table:
     """A table of an SQLite database, made where it is missing; each turn's rows in one transaction.
 
-    Numbers, text, truth values and bytes are stored as they are, dates and times as ISO 8601 text.
+    Numbers, text, truth values and bytes are stored as they are, dates and times as ISO 8601 text, and
+    decimals of more than 15 digits as text.
     """
 
     path: str | Path

@@ -117,9 +117,9 @@ class Outbox:
                 return None
             segment = None
             if pending.rows:
-                segment = self._place(pending, self._path(name), self.clock() if now is None else now)
+                segment = self._place(pending, self.path_of(name), self.clock() if now is None else now)
             else:
-                self.shelf.disk.remove(self._path(name))
+                self.shelf.disk.remove(self.path_of(name))
             del self.pending[name]
             return segment
 
@@ -129,13 +129,13 @@ class Outbox:
             self.shelf.check_open()
             gone = [pending for name, pending in self.pending.items() if name not in keep]
             for pending in gone:
-                self.shelf.disk.remove(self._path(pending.name))
+                self.shelf.disk.remove(self.path_of(pending.name))
                 del self.pending[pending.name]
         for pending in gone:
             self._drop(pending.files, pending.bytes)
         return tuple(pending.name for pending in gone)
 
-    def _path(self, name: str) -> Path:
+    def path_of(self, name: str) -> Path:
         return self.shelf.path / "pending" / f"{name}.json"
 
     def _arrivals(self, arrivals: Arrivals | None, rows: int) -> Arrivals:
@@ -160,7 +160,7 @@ class Outbox:
         with self.shelf.lock:
             self.shelf.check_open()
             with self._manifest(pending) as manifest:
-                self.shelf.disk.rename(manifest, self._path(pending.name))
+                self.shelf.disk.rename(manifest, self.path_of(pending.name))
             before = self.pending.get(pending.name)
             self.pending[pending.name] = pending
         if before is not None:

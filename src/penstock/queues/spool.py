@@ -207,6 +207,10 @@ class Spool:
             self._shelf.came.tell()
         return segment
 
+    def pending_path(self, name: str) -> Path:
+        """Where a pending segment lies under its name until it is published."""
+        return self._outbox.path_of(name)
+
     def discard_pending(self, keep: Collection[str] = ()) -> tuple[str, ...]:
         """Removes what is pending under any other name than those in `keep`; the names that went."""
         return self._outbox.discard(keep)

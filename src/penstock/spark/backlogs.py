@@ -176,7 +176,7 @@ class FilesBacklog:
         for root, folders, names in os.walk(self._folder):
             folders[:] = [name for name in folders if not name.startswith((".", "_"))]
             for path in (os.path.join(root, name) for name in names if not name.startswith((".", "_"))):
-                with contextlib.suppress(FileNotFoundError):  # renamed or removed meanwhile
+                with contextlib.suppress(OSError):  # renamed or removed meanwhile, or not to be read now
                     found[path] = os.stat(path).st_mtime
         return found
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import io
 import json
+import math
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -16,6 +17,7 @@ import pyarrow.parquet as pq
 from penstock.errors import PenstockError
 from penstock.pipeline import sinks
 from penstock.queues.disk import Disk
+from penstock.queues.manifest import Pending
 from penstock.queues.spool import Spool
 from penstock.spark.results import Result
 
@@ -48,6 +50,9 @@ class EndAway(PenstockError):
 class End(Protocol):
     """Takes the result of a turn."""
 
+    shows: ClassVar[str | None]
+    """What its outputs are told by; None for an end that keeps nothing to be shown."""
+
     def write(self, result: Result, batch: int) -> Written:
         """Runs the turn's action and keeps its rows where nobody sees them yet."""
         ...
@@ -79,6 +84,7 @@ class RemoteEnd(End, Protocol):
 class QueueEnd:
     """The end in a spool: the next stage's queue, or one that the user opened."""
 
+    shows: ClassVar[str | None] = "pending"
     spool: Spool
     producer: str
 
@@ -94,12 +100,15 @@ class QueueEnd:
                 pending = self.spool.adopt_pending(
                     files, self.producer, batch, result.arrivals, context=result.context
                 )
-            return Written(pending.rows, ({"pending": pending.name},))
+            return Written(pending.rows, (self._output(pending),))
         table = result.table()
         if table.num_rows == 0:
             return Written(0)
         pending = self.spool.write_pending(table, self.producer, batch, result.arrivals, result.context)
-        return Written(table.num_rows, ({"pending": pending.name},))
+        return Written(table.num_rows, (self._output(pending),))
+
+    def _output(self, pending: Pending) -> Output:
+        return {"pending": pending.name, "from": str(self.spool.pending_path(pending.name))}
 
     def show(self, output: Output) -> None:
         self.spool.publish(output["pending"])
@@ -109,6 +118,7 @@ class QueueEnd:
 class FolderEnd:
     """The end in a directory of files named by turn: a rename shows them, a second one changes nothing."""
 
+    shows: ClassVar[str | None] = "to"
     folder: Path
     producer: str
     form: str
@@ -170,6 +180,7 @@ class FolderEnd:
 class CallEnd:
     """The end in a function, called before the turn is committed: a turn that runs again calls it again."""
 
+    shows: ClassVar[str | None] = None
     sink: sinks.Callback | sinks.Console
     producer: str
 
@@ -197,6 +208,7 @@ class CallEnd:
 class FrameEnd:
     """The end in a function as foreachBatch takes it; its rows are not counted, as that would cost a job."""
 
+    shows: ClassVar[str | None] = None
     sink: sinks.ForeachBatch
     producer: str
 
@@ -212,7 +224,19 @@ class FrameEnd:
 
 
 def _json_line(row: Mapping[str, Any]) -> str:
-    return json.dumps(row, default=_plain) + "\n"
+    try:
+        return json.dumps(row, default=_plain, allow_nan=False) + "\n"
+    except ValueError:
+        return json.dumps(_finite(row), default=_plain, allow_nan=False) + "\n"
+
+
+def _finite(value: Any) -> Any:
+    """The same without numbers that are none: JSON has no word for them, and null is what readers take."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {name: _finite(each) for name, each in value.items()}
+    return [_finite(each) for each in value] if isinstance(value, list | tuple) else value
 
 
 def _plain(value: Any) -> Any:

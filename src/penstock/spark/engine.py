@@ -17,11 +17,10 @@ from penstock.pipeline.checks import FloorTable
 from penstock.pipeline.endpoints import SinkSpec
 from penstock.pipeline.latency import Duration, format_seconds, parse_latency, parse_positive
 from penstock.pipeline.pipeline import Pipeline
-from penstock.pipeline.tenant import Tenant
 from penstock.plan.controller_state import SlotSettings
 from penstock.plan.slot_changes import SlotChange
 from penstock.plan.triggers import parse_trigger
-from penstock.plan.workflow import RESERVE
+from penstock.plan.workflow import RESERVE, Pool
 from penstock.queues.owner import OwnerLock
 from penstock.scheduling.catalog import policy_named
 from penstock.scheduling.consumption import Planned, parse_consumption
@@ -41,7 +40,7 @@ from penstock.spark.planning import Planner
 from penstock.spark.profiles import Profiles
 from penstock.spark.promise_watch import known_to_be_late
 from penstock.spark.rescaling import ASKED_FOR, Rescaler
-from penstock.spark.running import RunningPipeline
+from penstock.spark.running import RunningPipeline, share_out
 from penstock.spark.session import build_session, prepare_session, session_warnings
 from penstock.spark.slot_control import SlotControl, check_control
 from penstock.spark.surroundings import Surroundings, anywhere
@@ -112,6 +111,8 @@ class Engine(EngineReports):
     ):
         _check_state(state)
         _check_session(spark, master, region)
+        # Refuses what cannot be, before anything is opened.
+        Pool(1 if slots is None else slots, plan_reserve)
         chosen = policy_named(policy) if isinstance(policy, str) else policy
         by_plan = isinstance(chosen, BatchIt)
         consumes = parse_consumption(consumption or ("planned" if by_plan else "all"))
@@ -193,7 +194,7 @@ class Engine(EngineReports):
             self.elastic.check(running)
         running.start(resume=resume)
         self._pipelines[pipeline.name] = running
-        self._share_out(pipeline.tenant)
+        share_out(self._all)
         self._around.changes.tell("state", pipeline.name, "running", "submitted")
         return running
 
@@ -229,7 +230,7 @@ class Engine(EngineReports):
                     "try again later"
                 )
             running.start(resume=True)
-            self._share_out(running.pipeline.tenant)
+            share_out(self._all)
         else:
             running.pause(False)
         self._around.changes.tell("state", name, "running", "asked for")
@@ -251,14 +252,8 @@ class Engine(EngineReports):
         if forget:
             self._around.profiles.forget(stage.name for stage in running.graph.stages)
         del self._pipelines[name]
-        self._share_out(running.pipeline.tenant)
+        share_out(self._all)
         self._around.changes.tell("state", name, "cancelled", "forgotten" if forget else "asked for")
-
-    def _share_out(self, tenant: Tenant) -> None:
-        """All that a tenant runs has its share together."""
-        theirs = [each for each in self._all if each.pipeline.tenant.name == tenant.name and each.stages]
-        for running in theirs:
-            running.share_with(len(theirs))
 
     def drain(self, timeout_seconds: float = 60.0) -> None:
         """Returns when nothing waits and no turn runs; a replay must end by itself for that.
@@ -270,10 +265,8 @@ class Engine(EngineReports):
         finally:
             self._dispatcher.drain(False)
         if not drained:
-            waiting = {name: running.rows_waiting for name, running in self._pipelines.items()}
-            raise PenstockError(
-                f"pipelines must be idle within {timeout_seconds:g} s, but rows wait: {waiting}"
-            )
+            busy = "; ".join(_busy(running) for running in self._all if not running.idle)
+            raise PenstockError(f"pipelines must be idle within {timeout_seconds:g} s, but {busy}")
 
     def _idle(self) -> bool:
         for running in self._pipelines.values():
@@ -340,6 +333,13 @@ class Engine(EngineReports):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.stop()
+
+
+def _busy(running: RunningPipeline) -> str:
+    """Why a pipeline is not idle."""
+    feeds = not all(feeder.done for feeder in running.feeders)
+    why = ", and its source goes on" if feeds else "" if running.rows_waiting else ", but a turn runs"
+    return f"{running.name!r} has {running.rows_waiting:,} rows waiting{why}"
 
 
 def _check_session(spark: SparkSession | None, master: str | None, region: str | None) -> None:

@@ -169,19 +169,21 @@ class Feeder:
         return pace
 
     def _append(self, rows: pa.Table, due: float) -> bool:
-        """Whether the rows are in the spool; a full one, or a full disk, makes the feeder wait."""
+        """Whether the rows are in the spool; a full one, or a disk that fails, makes the feeder wait."""
         stamped = self._trace.stamped(rows, due - self._tick, self._tick)
         arrivals = Arrivals.at(due, rows.num_rows)
-        told = False
+        told, before = False, self._spool.last_batch(PRODUCER)
         while not self._stopping.is_set():
             try:
                 self._spool.append(stamped, producer=PRODUCER, arrivals=arrivals, timeout=FULL_WAIT_SECONDS)
                 return True
             except SpoolClosed:
                 return False
-            except SpoolFull as full:
+            except (SpoolFull, OSError) as failed:
+                if self._spool.last_batch(PRODUCER) != before:
+                    return True
                 if not told:
-                    log.warning("%s", full)
+                    log.warning("rows of %r wait and are tried again: %s", self._spool.name, failed)
                 told = True
                 self._stopping.wait(FULL_WAIT_SECONDS)
         return False

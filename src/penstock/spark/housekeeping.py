@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Callable
 
 from penstock.measure.turns import TurnRecord
@@ -13,7 +14,7 @@ from penstock.spark.minutes import Minutes
 from penstock.spark.planning import Planner
 from penstock.spark.promise_watch import PromiseWatch
 from penstock.spark.query import queries_alive
-from penstock.spark.running import RunningPipeline
+from penstock.spark.running import RunningPipeline, share_out
 from penstock.spark.sink_spans import SinkSpans
 from penstock.spark.slot_control import SlotControl
 from penstock.spark.surroundings import Surroundings
@@ -44,6 +45,7 @@ class Housekeeping:
         self._pipelines = pipelines
         self._told = 0.0
         self._ended = False
+        self._keeping = threading.Lock()
         now = self._dispatcher.clock()
         self._plans = KeptLines(around.folder, "plans")
         self._decisions = KeptLines(around.folder, "decisions")
@@ -71,19 +73,32 @@ class Housekeeping:
         if self._ended:
             return
         try:
-            alive = queries_alive(self._around.session)
-            for running in self._pipelines():
-                self._look_after(running, alive)
-            self._around.profiles.refresh(running.graph for running in self._pipelines())
-            if self._planner is not None:
-                self._keep(self._planner.look(self._dispatcher.clock(), self._pipelines()))
-            self._slot_control.look(self._dispatcher.clock(), self._pipelines())
-            self._promises.look(self._dispatcher.clock(), self._pipelines())
+            for chore in (self._look_after_all, self._plan, self._control_slots, self._watch_promises):
+                try:
+                    chore()
+                except Exception as error:
+                    log.warning("housekeeping failed and is tried again: %s", error)
             self.keep_records()
-        except Exception as error:
-            log.warning("housekeeping failed and is tried again: %s", error)
         finally:
             self._dispatcher.at(self._dispatcher.clock() + EVERY_SECONDS, self._keep_house)
+
+    def _look_after_all(self) -> None:
+        alive = queries_alive(self._around.session)
+        for running in self._pipelines():
+            self._look_after(running, alive)
+        self._around.profiles.refresh(running.graph for running in self._pipelines())
+        # One may have failed, or gone on after that.
+        share_out(self._pipelines())
+
+    def _plan(self) -> None:
+        if self._planner is not None:
+            self._keep(self._planner.look(self._dispatcher.clock(), self._pipelines()))
+
+    def _control_slots(self) -> None:
+        self._slot_control.look(self._dispatcher.clock(), self._pipelines())
+
+    def _watch_promises(self) -> None:
+        self._promises.look(self._dispatcher.clock(), self._pipelines())
 
     def _turn_ended(self, record: TurnRecord) -> None:
         if self._planner is not None:
@@ -106,6 +121,10 @@ class Housekeeping:
 
     def keep_records(self, *, last: bool = False) -> None:
         """Keeps decisions, figures and costs where `penstock explain` and the next run find them."""
+        with self._keeping:
+            self._keep_records(last)
+
+    def _keep_records(self, last: bool) -> None:
         try:
             fresh = self._dispatcher.since(self._told)
             if fresh:
@@ -119,5 +138,5 @@ class Housekeeping:
             if self._planner is not None:
                 self._arrivals.keep(self._planner.history, self._dispatcher.clock(), last=last)
             self._around.profiles.keep(after_turns=1 if last else KEEP_AFTER_TURNS)
-        except OSError as error:
+        except Exception as error:
             log.warning("decisions and figures could not be kept: %s", error)

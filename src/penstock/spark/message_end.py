@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -17,6 +17,8 @@ from penstock.spark.results import Result
 
 class MessageEnd:
     """Publishes a turn's rows before it is committed: a turn that runs again publishes them again."""
+
+    shows: ClassVar[str | None] = None
 
     def __init__(self, spec: Mqtt | RabbitMq, stage: str, link: Callable[[Any, str], Link] | None = None):
         self._spec = spec

@@ -107,8 +107,11 @@ class NativeStage(StageBase):
 
     def _look(self) -> None:
         self._look_at = None
-        self._backlog.look()
-        self.place.dispatcher.changed(self)
+        try:
+            self._backlog.look()
+        finally:
+            # Who looks again is settled there.
+            self.place.dispatcher.changed(self)
 
     def turn(self, grant: Grant) -> None:
         try:
@@ -209,9 +212,11 @@ class NativeStage(StageBase):
                 if not self._released:
                     return
                 self._released, self._grant, self._adrift = False, None, True
-            self._backlog.nothing_came()
-            self.books.abandoned(self.now)
-            self.place.dispatcher.finished(self)
+            try:
+                self._backlog.nothing_came()
+            finally:
+                self.books.abandoned(self.now)
+                self.place.dispatcher.finished(self)
 
     def fail(self, error: BaseException) -> None:
         with self._lock:

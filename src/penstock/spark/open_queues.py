@@ -51,7 +51,8 @@ class OpenQueues:
         self.own: list[Spool] = []
         self._fed: dict[str, QueueFeeder] = {}
         self._listeners: list[tuple[Spool, Callable[[], None]]] = []
-        self._readers: list[tuple[Spool, str]] = []
+        self._readers: dict[tuple[Path, str], Spool] = {}
+        """Of the user's spools, also those that were left since and may come back."""
 
     def open(self, compiler: Compiler) -> None:
         """Opens all of them, and tells the compiler what it has to know of each."""
@@ -117,22 +118,23 @@ class OpenQueues:
 
     def subscribe(self, queue: str, stage: str, position: Position) -> Consumer:
         """A stage's reader of a queue, until all of them are closed."""
-        reader = self.spools[queue].subscribe(stage, position)
-        self._readers.append((self.spools[queue], stage))
+        spool = self.spools[queue]
+        reader = spool.subscribe(stage, position)
+        if spool not in self.own:
+            self._readers[spool.path, stage] = spool
         return reader
 
     def close(self, forget: bool = False) -> None:
         """A spool of the user's stays open, and keeps what a stage has not read, unless to `forget` it."""
-        for spool, stage in self._readers:
-            if spool not in self.own:
-                with contextlib.suppress(SpoolClosed):
-                    if forget:
-                        spool.unsubscribe(stage)
-                    else:
-                        spool.detach(stage)
+        for (_, stage), spool in self._readers.items():
+            with contextlib.suppress(SpoolClosed):
+                if forget:
+                    spool.unsubscribe(stage)
+                else:
+                    spool.detach(stage)
         for spool, listener in self._listeners:
             spool.remove_listener(listener)
         for spool in self.own:
             spool.close()
-        self.own, self._fed, self._listeners, self._readers = [], {}, [], []
+        self.own, self._fed, self._listeners = [], {}, []
         self.spools.clear()

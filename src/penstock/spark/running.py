@@ -6,7 +6,7 @@ import json
 import logging
 import shutil
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from itertools import count
 from pathlib import Path
@@ -79,11 +79,13 @@ class RunningPipeline:
     def start(self, *, resume: bool = False) -> None:
         """Opens the state, recovers what a crash left, and lets the stages be scheduled."""
         begun = False
+        is_first = not self._version.exists()
         try:
             with self._lock:
                 self._check_may_start(resume)
                 begun = True
                 self._open()
+                self._keep_version()
                 self._failure.unlink(missing_ok=True)
                 self.state, self.error = "running", None
                 self._launch()
@@ -91,7 +93,8 @@ class RunningPipeline:
             # Not under the lock: a turn that was granted already must be able to fail.
             if begun:
                 self.state = "stopped" if self.state == "running" else self.state
-                self._end_stages()
+                # One that has never run needs nothing that was kept for it.
+                self._end_stages(forget=is_first and not self._version.exists())
             raise
 
     def _check_may_start(self, resume: bool) -> None:
@@ -106,13 +109,21 @@ class RunningPipeline:
         if self._failure.exists() and not resume:
             raise PipelineFailed(self.name, read_json(self._failure)["reason"])
 
+    @property
+    def _version(self) -> Path:
+        """The shape that its state belongs to."""
+        return self.folder / "pipeline.json"
+
     def _check_version(self) -> None:
-        path, current = self.folder / "pipeline.json", describe(self.graph)
-        if path.exists():
-            if changes := differences(read_json(path), current):
-                raise AnotherVersion(self.name, self.folder, changes)
-        else:
-            self._disk.replace(path, json.dumps(current, indent=1).encode())
+        if self._version.exists() and (
+            changes := differences(read_json(self._version), describe(self.graph))
+        ):
+            raise AnotherVersion(self.name, self.folder, changes)
+
+    def _keep_version(self) -> None:
+        """Before the first turn: one that cannot even be opened may still change."""
+        if not self._version.exists():
+            self._disk.replace(self._version, json.dumps(describe(self.graph), indent=1).encode())
 
     def _open(self) -> None:
         compiler = Compiler(self._queues.spools, self._queues.subscribe, {}, self._disk, {})
@@ -202,7 +213,7 @@ class RunningPipeline:
     def _failed(self, stage: RunningStage, error: BaseException) -> None:
         """The pipeline stops; the others go on. Called from the turn that failed."""
         with self._lock:
-            if self._failing or self.state == "failed":
+            if self._failing or self.state in ("failed", "stopped"):
                 return
             self._failing = True
         declared = self.graph.stage(stage.name)
@@ -362,3 +373,14 @@ class RunningPipeline:
     def _at_rest(self) -> bool:
         busy = any(stage.changing or self._around.dispatcher.busy(stage) for stage in self.stages)
         return not self.rows_waiting and not busy
+
+
+def share_out(pipelines: Iterable[RunningPipeline]) -> None:
+    """Gives all that a tenant runs its share together; what has stopped or failed needs none."""
+    tenants: dict[str, list[RunningPipeline]] = {}
+    for running in pipelines:
+        if running.stages:
+            tenants.setdefault(running.pipeline.tenant.name, []).append(running)
+    for theirs in tenants.values():
+        for running in theirs:
+            running.share_with(len(theirs))

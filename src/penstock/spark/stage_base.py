@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import os
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -186,10 +187,20 @@ class StageBase:
     def show_again(self) -> None:
         """At recovery: what the last turn wrote becomes visible, if a crash came before it did."""
         for output in self.journal.entry.outputs:
-            self.show(output)
+            end = self._end_of(output)
+            if end is None or (end.shows is not None and end.shows in output):
+                self.show(output)
+            elif os.path.exists(output["from"]):
+                raise PenstockError(
+                    f"the sink at stage {self.name!r} must be of the kind it was, as a crash came before "
+                    "the rows of its last turn were shown: start once with the old sink, then with the new"
+                )
+
+    def _end_of(self, output: Output) -> End | None:
+        return self.destination.dead if output.get("dead") else self.destination.end
 
     def show(self, output: Output) -> None:
-        end = self.destination.dead if output.get("dead") else self.destination.end
+        end = self._end_of(output)
         if end is not None:
             end.show(output)
 

@@ -7,7 +7,7 @@ import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pyarrow as pa
 
@@ -36,6 +36,8 @@ class TableEnd:
     The same transaction stores the turn's token, by which a second one knows that nothing is left to do.
     """
 
+    shows: ClassVar[str | None] = "rows"
+
     def __init__(self, spec: Table, stage: str, folder: Path, disk: Disk):
         self._spec = spec
         self._stage = stage
@@ -58,7 +60,7 @@ class TableEnd:
         with pa.ipc.new_file(sink, rows.schema) as file:
             file.write_table(rows)
         self._disk.write(self._folder / name, memoryview(sink.getvalue()))
-        output = {"rows": name, "turn": batch, "token": uuid.uuid4().hex}
+        output = {"rows": name, "turn": batch, "token": uuid.uuid4().hex, "from": str(self._folder / name)}
         return Written(rows.num_rows, (output,))
 
     def show(self, output: Output) -> None:
@@ -154,11 +156,16 @@ class TableEnd:
 
 
 _TYPES = pa.types
+EXACT_DIGITS = 15
+"""SQLite keeps no more of a number with a fraction: decimals that may have more are text."""
 _KINDS: Sequence[tuple[Sequence[Any], str]] = (
     ((_TYPES.is_integer, _TYPES.is_boolean), "INTEGER"),
     ((_TYPES.is_floating,), "REAL"),
-    ((_TYPES.is_decimal,), "NUMERIC"),
-    ((_TYPES.is_string, _TYPES.is_large_string, _TYPES.is_timestamp, _TYPES.is_date), "TEXT"),
+    ((lambda kind: _TYPES.is_decimal(kind) and kind.precision <= EXACT_DIGITS,), "NUMERIC"),
+    (
+        (_TYPES.is_decimal, _TYPES.is_string, _TYPES.is_large_string, _TYPES.is_timestamp, _TYPES.is_date),
+        "TEXT",
+    ),
     ((_TYPES.is_binary, _TYPES.is_large_binary), "BLOB"),
 )
 

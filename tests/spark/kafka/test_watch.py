@@ -128,3 +128,16 @@ def test_a_watcher_that_fails_is_told_again_and_so_are_the_others(
     for each in watchers:
         watch.remove(each)
     assert "the disk is full" in caplog.text
+
+
+def test_a_source_that_was_closed_is_followed_and_told_of_no_more(
+    source: Callable[[Offsets], Listens], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[object] = []
+    listens = source(Offsets())
+    monkeypatch.setattr(source_module, "watch", lambda *given: made.append(given))
+    monkeypatch.setattr(source_module, "unwatch", lambda *given: None)
+    listens.source.close()
+    listens.source.follow(listens)
+    listens.source.told(THERE)
+    assert (made, listens.heard) == ([], [])

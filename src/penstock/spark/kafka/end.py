@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from penstock.errors import PenstockError
 from penstock.pipeline.kafka import PREFIX
@@ -32,6 +32,7 @@ DEFAULTS = {
 class KafkaEnd:
     """Writes a turn's rows before it is committed: a turn that runs again writes them again."""
 
+    shows: ClassVar[str | None] = None
     reads = False
 
     def __init__(self, spec: Kafka, stage: str, session: SparkSession):
@@ -40,6 +41,7 @@ class KafkaEnd:
         self._session = session
         self.topics: tuple[str, ...] = (spec.topic,) if spec.topic is not None else ()
         self._watch: BrokerWatch | None = None
+        self._closed = False
         self._changed: Callable[[], None] = lambda: None
         self._there = False
         topics_client(session, spec.servers, spec.options)  # settings that cannot work are refused here
@@ -50,7 +52,7 @@ class KafkaEnd:
 
     def watch(self, changed: Callable[[], None]) -> None:
         self._changed = changed
-        if self._watch is None:
+        if self._watch is None and not self._closed:
             self._watch = watch(self._session, self._spec.servers, self._spec.options, self)
 
     def told(self, look: Look) -> None:
@@ -59,6 +61,7 @@ class KafkaEnd:
             self._changed()
 
     def close(self) -> None:
+        self._closed = True
         if self._watch is not None:
             unwatch(self._watch, self)
             self._watch = None

@@ -95,6 +95,7 @@ class TopicSource:
         self._stage = stage
         self._session = session
         self._watch: BrokerWatch | None = None
+        self._closed = False
         self._follower: Follower | None = None
         self._there = False
         self._number = 0
@@ -109,14 +110,14 @@ class TopicSource:
         return self._there
 
     def follow(self, follower: Follower) -> None:
-        """Begins to look."""
-        if self._watch is None:
+        """Begins to look; one that was closed looks no more."""
+        if self._watch is None and not self._closed:
             self._follower = follower
             self._watch = watch(self._session, self.spec.servers, self.spec.options, self)
 
     def told(self, look: Look) -> None:
         """What a look found; one that comes after a later one says nothing new."""
-        if self._follower is None:
+        if self._follower is None or self._closed:
             return
         gone: PenstockError | None = None
         with self._telling:
@@ -170,6 +171,7 @@ class TopicSource:
 
     def close(self) -> None:
         """It is needed no more."""
+        self._closed = True
         if self._watch is not None:
             unwatch(self._watch, self)
             self._watch = None
