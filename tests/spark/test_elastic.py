@@ -192,6 +192,22 @@ def test_tasks_before_a_shuffle_are_no_replicas_own(spark: SparkSession) -> None
         watch.close()
 
 
+def test_the_first_task_of_a_stage_on_an_executor_is_not_counted(spark: SparkSession) -> None:
+    watch = ExecutorWatch(spark)
+
+    def tasks() -> int:
+        return sum(each.tasks for each in watch.use() if each.stage == "p.cold")
+
+    spark.sparkContext.setLocalProperty("spark.scheduler.pool", "p.cold")
+    try:
+        for counted in range(3):
+            spark.range(100, numPartitions=1).write.format("noop").mode("overwrite").save()
+            eventually(lambda counted=counted: tasks() == counted)  # type: ignore[misc]
+    finally:
+        spark.sparkContext.setLocalProperty("spark.scheduler.pool", None)
+        watch.close()
+
+
 def test_nodes_that_go_out_of_view_and_come_back_are_told_of() -> None:
     decisions = [
         Decision(1.0, 1, "infrastructure", "all", "granted", HideNode("edge-1"), "until it is given up"),

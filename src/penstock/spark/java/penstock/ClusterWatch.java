@@ -1,8 +1,10 @@
 package penstock;
 
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.Iterator;
 import java.util.Map;
+import java.util.Set;
 import java.util.TreeMap;
 import java.util.concurrent.ConcurrentHashMap;
 import org.apache.spark.SparkContext;
@@ -31,6 +33,7 @@ public class ClusterWatch extends SparkListener {
   private final Map shuffling = new ConcurrentHashMap();
   private final Map sums = new TreeMap();
   private final Map running = new HashMap();
+  private final Set warm = new HashSet();
 
   private ClusterWatch(SparkContext spark) {
     this.spark = spark;
@@ -93,14 +96,16 @@ public class ClusterWatch extends SparkListener {
     if (key != null) {
       synchronized (sums) {
         sumOf(key);
-        running.put(Long.valueOf(event.taskInfo().taskId()), new Begun(key, System.nanoTime()));
+        boolean cold = !warm.contains(placeOf(key));
+        running.put(Long.valueOf(event.taskInfo().taskId()), new Begun(key, System.nanoTime(), cold));
       }
     }
   }
 
   public void onTaskEnd(SparkListenerTaskEnd event) {
+    Begun begun;
     synchronized (sums) {
-      running.remove(Long.valueOf(event.taskInfo().taskId()));
+      begun = (Begun) running.remove(Long.valueOf(event.taskInfo().taskId()));
     }
     String key = keyOf(event.stageId(), event.taskInfo());
     TaskMetrics metrics = event.taskMetrics();
@@ -108,6 +113,10 @@ public class ClusterWatch extends SparkListener {
       return;
     }
     synchronized (sums) {
+      warm.add(placeOf(key));
+      if (begun != null && begun.cold) {
+        return;
+      }
       long[] sum = sumOf(key);
       sum[0] += metrics.executorCpuTime() + metrics.executorDeserializeCpuTime();
       sum[1] += metrics.executorRunTime();
@@ -123,6 +132,12 @@ public class ClusterWatch extends SparkListener {
     Object pool = pools.get(Integer.valueOf(stage));
     int replica = shuffling.containsKey(Integer.valueOf(stage)) ? -1 : task.partitionId();
     return pool == null ? null : pool + "\t" + replica + "\t" + task.executorId();
+  }
+
+  /** Stage of Penstock, before or after a shuffle, and executor: where the same code runs. */
+  private static String placeOf(String key) {
+    String[] parts = key.split("\t", -1);
+    return parts[0] + "\t" + ("-1".equals(parts[1]) ? "before" : "after") + "\t" + parts[2];
   }
 
   private long[] sumOf(String key) {
@@ -141,6 +156,9 @@ public class ClusterWatch extends SparkListener {
     Iterator tasks = running.values().iterator();
     while (tasks.hasNext()) {
       Begun each = (Begun) tasks.next();
+      if (each.cold) {
+        continue;
+      }
       Object before = found.get(each.key);
       long millis = (now - each.at) / 1000000 + (before == null ? 0 : ((Long) before).longValue());
       found.put(each.key, Long.valueOf(millis));
@@ -151,10 +169,12 @@ public class ClusterWatch extends SparkListener {
   private static class Begun {
     private final String key;
     private final long at;
+    private final boolean cold;
 
-    Begun(String key, long at) {
+    Begun(String key, long at, boolean cold) {
       this.key = key;
       this.at = at;
+      this.cold = cold;
     }
   }
 
@@ -190,7 +210,8 @@ public class ClusterWatch extends SparkListener {
 
   /**
    * A line for each stage, replica and executor: CPU nanoseconds, milliseconds in tasks, tasks; since the start. Tasks
-   * that run count with the time they have run, and with the processor's share of it that those before them had.
+   * that run count with the time they have run, and with the processor's share of it that those before them had. The
+   * first task of a stage on an executor does not: it loads and compiles code, which tells nothing of its rows.
    */
   public String use() {
     StringBuilder lines = new StringBuilder();
