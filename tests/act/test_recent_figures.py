@@ -26,3 +26,14 @@ def test_a_stage_that_was_started_anew_is_measured_from_there() -> None:
     recent.of("p.s", new, 92.0)
     new.queue_changed(0, 93.0, 20)
     assert recent.of("p.s", new, 94.0).arrival_rows_per_second == 10.0
+
+
+def test_a_meter_that_takes_the_place_of_another_is_not_measured_against_it() -> None:
+    recent, old = RecentFigures(30.0), StageMeter(0.0)
+    recent.of("p.s", old, 0.0)
+    old.queue_changed(0, 100.0, 10_000)
+    recent.of("p.s", old, 100.0)
+    new = StageMeter(110.0)
+    recent.of("p.s", new, 110.0)
+    new.queue_changed(0, 120.0, 50)
+    assert recent.of("p.s", new, 120.0).arrival_rows_per_second == 5.0

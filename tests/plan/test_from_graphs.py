@@ -11,7 +11,7 @@ from tests.pipeline.fakes import FakeSink, FakeSource, same
 from penstock.measure.profiles import StageProfile
 from penstock.pipeline import Pipeline
 from penstock.plan import PlanStage, Product
-from penstock.plan.from_graphs import Costs, first_stages, workflow_of
+from penstock.plan.from_graphs import Costs, workflow_of
 from penstock.stages import StageGraph, cut
 
 
@@ -104,8 +104,17 @@ def test_a_loop_counts_only_where_it_is_asked_for() -> None:
     merge = with_loops.stages[0]
     assert merge.loops == {"q.more": 0.5}
     assert workflow_of([graph], costs, {"q.merge": 100.0}).stages[0].loops == {}
-    assert first_stages([graph]) == {merge.name}
 
 
-def test_rows_from_outside_come_to_the_first_stages() -> None:
-    assert first_stages([graph()]) == {"p.read"}
+def test_a_stage_that_reads_a_source_and_another_stage_has_rows_from_outside() -> None:
+    made = Pipeline("p")
+    few = made.source("few", FakeSource()).operator("prep", same)
+    many = made.source("many", FakeSource())
+    many.union("all", few.queue()).operator("both", same).sink("out", FakeSink())
+    graph = cut(made)
+    costs = known({stage.name: profile(selectivity=0.5) for stage in graph.stages})
+    (both,) = [name for name in (stage.name for stage in graph.stages) if name != "p.prep"]
+    measured = workflow_of([graph], costs, {"p.prep": 20.0, both: 1010.0})
+    assert dict(zip(measured.places, measured.rates, strict=True)) == {"p.prep": 20.0, both: 1010.0}
+    declared = workflow_of([graph], costs, {"p.prep": 20.0, both: 1000.0}, loops=True)
+    assert dict(zip(declared.places, declared.rates, strict=True)) == {"p.prep": 20.0, both: 1010.0}

@@ -156,3 +156,11 @@ def _offsets(slices: tuple[Slice, ...], before: set[tuple[str, int]]) -> set[tup
         assert not fresh & (before | found)
         found |= fresh
     return found
+
+
+@pytest.mark.parametrize("choice", ["earliest", "latest"])
+def test_rows_that_were_lost_while_nothing_ran_are_behind_it_for_good(choice: str) -> None:
+    topic = cursor({"t/0": 800}, on_lost=choice)
+    assert [loss.rows for loss in topic.seen({"t/0": Reach(1000, 1000)}, 1.0)] == [200]
+    assert (topic.caught_up, topic.position.next) == (True, {"t/0": 1000})
+    assert topic.seen({"t/0": Reach(1000, 1000)}, 2.0) == []

@@ -172,6 +172,17 @@ def test_part_of_a_batch_leaves_the_last_free_slot_to_a_full_one_or_to_one_that_
     assert isinstance(scheduler.next(13.0), Grant)
 
 
+def test_part_of_a_batch_without_a_target_is_looked_at_again_when_patience_ends() -> None:
+    scheduler = Scheduler(BatchIt(), 2, Planned(), patience_seconds=30.0)
+    scheduler.wait(view("full", 50, 1.0, 5.0, 50, start_deadline=14.0))
+    assert isinstance(scheduler.next(1.0), Grant)
+    scheduler.wait(view("part", 5, 1.0, None, 100))
+    held = scheduler.next(2.0)
+    assert isinstance(held, Hold)
+    assert held.until == 31.0
+    assert isinstance(scheduler.next(31.0), Grant)
+
+
 def test_in_an_idle_pool_part_of_a_batch_runs_at_once() -> None:
     for slots in (1, 2):
         scheduler = Scheduler(BatchIt(), slots, Planned())

@@ -23,13 +23,15 @@ class RecentFigures:
     def __init__(self, window_seconds: float):
         self._window_seconds = window_seconds
         self._marks: dict[str, deque[Snapshot]] = {}
+        self._meters: dict[str, Meter] = {}
 
     def of(self, stage: str, meter: Meter, now: float) -> StageFigures:
         """Since the last look that was a whole window ago; since the first, if there was none."""
         marks = self._marks.setdefault(stage, deque())
-        if marks and now < marks[-1].at:
-            # Another meter: the stage was started anew, or the clock was set back.
+        if self._meters.get(stage) is not meter or (marks and now < marks[-1].at):
+            # The stage was started anew, or the clock was set back.
             marks.clear()
+        self._meters[stage] = meter
         marks.append(meter.snapshot(now))
         while len(marks) > 2 and marks[1].at <= now - self._window_seconds + 1e-6:
             marks.popleft()

@@ -72,9 +72,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _share(text: str) -> float:
-    if not 0.0 < float(text) < 1.0:
-        raise argparse.ArgumentTypeError(f"must lie between 0 and 1, got {text}")
-    return float(text)
+    try:
+        share = float(text)
+    except ValueError:
+        share = 0.0
+    if not 0.0 < share < 1.0:
+        raise argparse.ArgumentTypeError(f"must be a number between 0 and 1, got {text!r}")
+    return share
 
 
 def run(args: argparse.Namespace) -> int:

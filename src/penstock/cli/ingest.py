@@ -53,9 +53,10 @@ def run(args: argparse.Namespace) -> int:
             args.tls_key,
             args.request_bytes,
         )
+        spool = Spool(args.spool, limit_bytes=args.limit_bytes, fsync=args.fsync)
     except ValueError as error:
         raise PenstockError(str(error)) from None
-    with Spool(args.spool, limit_bytes=args.limit_bytes, fsync=args.fsync) as spool:
+    with spool:
         _serve(HttpFeeder(spec, spool), spool)
     return 0
 

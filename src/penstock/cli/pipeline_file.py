@@ -65,8 +65,14 @@ def _declared(path: Path, names: dict[str, object]) -> list[Pipeline]:
     if not callable(function):
         found = {id(value): value for value in names.values() if isinstance(value, Pipeline)}
         return list(found.values())
-    returned = function()
-    given = [returned] if isinstance(returned, Pipeline) else list(returned or ())
+    try:
+        returned = function()
+        given = [returned] if isinstance(returned, Pipeline) else list(returned or ())
+    except Exception as error:
+        where = _last_line_in(path, error)
+        raise PipelineFileError(
+            path, f"must return pipelines from `pipelines()`, got {type(error).__name__}: {error}{where}"
+        ) from error
     for each in given:
         if not isinstance(each, Pipeline):
             raise PipelineFileError(

@@ -22,6 +22,7 @@ from penstock.cli.state_directory import DEFAULT, StateDirectory
 from penstock.errors import PenstockError
 from penstock.measure.profiles import Profiler
 from penstock.pipeline.latency import parse_positive
+from penstock.pipeline.nodes import Source
 from penstock.pipeline.sources import Rate, Replay
 from penstock.plan.forecast import Forecast, fewest_slots, forecast
 from penstock.plan.forecast_models import MODELS, POOL, nearest
@@ -99,7 +100,8 @@ def run(args: argparse.Namespace) -> int:
         workflow = replace(
             workflow, products=tuple(replace(each, target_seconds=seconds) for each in workflow.products)
         )
-    slots = None if args.fewest else args.slots or os.cpu_count() or 1
+    slots = args.slots if args.slots is not None else os.cpu_count() or 1
+    slots = None if args.fewest else slots
     base = Case(slots=slots)
     console = Console()
     answered = answers(workflow, [base, *(what_if(text, base) for text in args.what_if)], console)
@@ -189,6 +191,11 @@ def rates_of(
 
     What was asked for comes first, then what a running engine measured, then what the source declares.
     """
+    known = {f"{graph.pipeline}.{each.name}" for graph in graphs for each in _sources(graph)}
+    if wrong := sorted(rows.keys() - known):
+        raise PenstockError(
+            f"--rows must name a source as PIPELINE.SOURCE, got {wrong[0]!r}, of: {', '.join(sorted(known))}"
+        )
     measured = state.last_rates() if state.engine_process else {}
     rates: dict[str, float] = {}
     for graph in graphs:
@@ -209,6 +216,11 @@ def rates_of(
     return rates
 
 
+def _sources(graph: StageGraph) -> list[Source]:
+    filled = [queue.source for queue in graph.queues.values()]
+    return [each for each in (*filled, *(stage.native for stage in graph.stages)) if each is not None]
+
+
 def _declared_rate(name: str, spec: object, state: StateDirectory) -> float:
     if isinstance(spec, Replay | Rate):
         return float(spec.rows_per_second)
@@ -224,7 +236,7 @@ def _rows(text: str) -> tuple[str, float]:
         rate = float(value)
     except ValueError:
         rate = -1.0
-    if "." not in name or rate < 0.0:
+    if "." not in name or not 0.0 <= rate < inf:
         raise argparse.ArgumentTypeError(f"must be PIPELINE.SOURCE=ROWS_PER_SECOND, got {text!r}")
     return name, rate
 

@@ -40,6 +40,7 @@ def run(args: argparse.Namespace) -> int:
         )
     from penstock.dashboard.run_report import page
 
+    args.out.parent.mkdir(parents=True, exist_ok=True)
     args.out.write_text(page(record, time.strftime("%Y-%m-%d %H:%M:%S %z")), encoding="utf-8")
     print(f"report   {args.out.resolve()}")
     return 0

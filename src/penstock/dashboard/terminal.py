@@ -133,7 +133,7 @@ def _tenants(tenants: Iterable[Item], slots: int) -> Table:
             seconds(each["target_seconds"]) or "none",
             Text(share(each["in_time"]) if known else "", style),
             rows(each["results_minute"]),
-            bar(each["slots_busy"] / slots, f"{each['slots_busy']:.2f}"),
+            bar(each["slots_busy"] / max(slots, 1), f"{each['slots_busy']:.2f}"),
         )
     return table
 

@@ -107,7 +107,14 @@ class _Server(ThreadingHTTPServer):
             ) from None
         if spec.tls_cert is not None:
             context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-            context.load_cert_chain(spec.tls_cert, spec.tls_key)
+            try:
+                context.load_cert_chain(spec.tls_cert, spec.tls_key)
+            except OSError as error:
+                self.server_close()
+                raise PenstockError(
+                    f"HTTP must have a certificate and its key in files as PEM, got {spec.tls_cert} and "
+                    f"{spec.tls_key}: {error}"
+                ) from None
             # The handshake is left to the connection's own thread: one that is slow holds up nobody.
             self.socket = context.wrap_socket(self.socket, server_side=True, do_handshake_on_connect=False)
 

@@ -39,22 +39,27 @@ class RequestKeys:
         self._folder = folder
         self._fsync = fsync
         self._known: dict[str, Taken] = {}
+        self._by_hour: dict[int, list[str]] = {}
         self.unsaved: list[Taken] = []
         folder.mkdir(parents=True, exist_ok=True)
         self._forget_old(now)
         for path in sorted(folder.iterdir()):
             for line in path.read_text(errors="replace").splitlines():
-                self._read(line)
+                self._read(line, int(path.name) if path.name.isdigit() else int(now // FILE_SECONDS))
         missing = [each for each in newest if each.key not in self._known]
         if missing:
             self.keep(missing, now)
 
-    def _read(self, line: str) -> None:
+    def _read(self, line: str, hour: int) -> None:
         try:
             key, digest, rows = json.loads(line)
         except ValueError:
             return  # cut short by a crash: its request was not answered, and its segment knows it
-        self._known[key] = Taken(key, digest, rows)
+        self._remember(Taken(key, digest, rows), hour)
+
+    def _remember(self, taken: Taken, hour: int) -> None:
+        self._known[taken.key] = taken
+        self._by_hour.setdefault(hour, []).append(taken.key)
 
     def find(self, key: str, digest: str) -> Taken | None:
         """The request of that key; KeyReused if it had another body."""
@@ -66,9 +71,10 @@ class RequestKeys:
     def keep(self, requests: Iterable[Taken], now: float) -> None:
         """Remembers them, durably; where the disk is full, the next segment must carry what is `unsaved`."""
         fresh = list(requests)
-        self._known.update((each.key, each) for each in fresh)
-        while len(self._known) > MOST_KEYS:
-            del self._known[next(iter(self._known))]
+        for each in fresh:
+            self._remember(each, int(now // FILE_SECONDS))
+        while len(self._known) > MOST_KEYS and len(self._by_hour) > 1:
+            self._forget_hour(min(self._by_hour))
         self.unsaved += fresh
         if not self.unsaved:
             return
@@ -100,6 +106,12 @@ class RequestKeys:
 
     def _forget_old(self, now: float) -> None:
         oldest = int((now - KEPT_SECONDS) // FILE_SECONDS)
+        for hour in [each for each in self._by_hour if each < oldest]:
+            self._forget_hour(hour)
         for path in self._folder.iterdir():
             if path.name.isdigit() and int(path.name) < oldest:
                 path.unlink(missing_ok=True)
+
+    def _forget_hour(self, hour: int) -> None:
+        for key in self._by_hour.pop(hour):
+            self._known.pop(key, None)

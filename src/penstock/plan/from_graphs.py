@@ -30,8 +30,8 @@ def workflow_of(
 ) -> Workflow:
     """What is known of these pipelines, as a plan needs it; stages that had few turns yet are left out.
 
-    `rates` are rows per second that come to a stage. With `loops`, rows that come round count too, where
-    rates are of sources only; with `all_sinks`, those without a target are products that may take for ever.
+    `rates` are rows per second that come to a stage. With `loops`, rows that come round count too, and
+    rates are of sources only. With `all_sinks`, those without a target are products that may take for ever.
     `slots` are those of stages that have others than their costs were learned on; those `starting` load
     their state next.
     """
@@ -52,7 +52,10 @@ def workflow_of(
                 if name in known and name not in above[stage.name]
             }
             # Rows from outside are those that a stage reads from a source, or from one not known yet.
-            outside = 0.0 if fed else rates.get(stage.name, 0.0)
+            outside = rates.get(stage.name, 0.0)
+            if fed and not loops:
+                inside = sum(rates.get(name, 0.0) * share for name, share in fed.items())
+                outside = max(outside - inside, 0.0) if _reads_source(graph, stage) else 0.0
             made = _plan_stage(stage, known[stage.name], fed, back if loops else {}, outside)
             slots_now = in_force.get(stage.name, made.slots)
             stages.append(replace(made, slots=slots_now, starts=stage.name in starting))
@@ -60,12 +63,8 @@ def workflow_of(
     return Workflow(tuple(stages), tuple(products))
 
 
-def first_stages(graphs: Iterable[StageGraph]) -> frozenset[str]:
-    """Those that read no other stage: all rows from outside come to them."""
-    names: set[str] = set()
-    for graph in graphs:
-        names.update(name for name, above in _readers(graph, loops=False).items() if not above)
-    return frozenset(names)
+def _reads_source(graph: StageGraph, stage: Stage) -> bool:
+    return stage.native is not None or any(graph.queues[name].source is not None for name in stage.inputs)
 
 
 def _readers(graph: StageGraph, *, loops: bool) -> dict[str, list[str]]:

@@ -13,11 +13,11 @@ from penstock.plan.arrival_history import DAY_SECONDS, FIRST_TUNING_SECONDS, Arr
 from penstock.plan.batches import BatchPlan, plan_batches
 from penstock.plan.changes import PlanChange
 from penstock.plan.delays import DelayModel
-from penstock.plan.from_graphs import Costs, first_stages, workflow_of
+from penstock.plan.from_graphs import Costs, workflow_of
 from penstock.plan.overload import shortage_of
 from penstock.plan.triggers import PERIODS, Outlook, Situation, Trigger, Tuned, tuned_seconds
 from penstock.plan.workflow import RESERVE, PlanError, Pool, Workflow
-from penstock.stages.stage import StageGraph
+from penstock.stages.stage import StageGraph, first_stages
 
 log = logging.getLogger("penstock")
 
@@ -112,7 +112,7 @@ class BatchPlanner:
         for name, offered in seen.offered.items():
             meter = self._meters.setdefault(name, RateMeter(0.0, offered.since))
             self._rates[name] = meter.look(offered.rows, seen.now)
-        first = first_stages(seen.graphs)
+        first = frozenset(name for graph in seen.graphs for name in first_stages(graph))
         self.history.look(seen.now, {name: each.rows for name, each in seen.offered.items() if name in first})
         self._tune(seen.now)
         for name in self._meters.keys() - seen.offered.keys():

@@ -144,6 +144,9 @@ class TopicCursor:
         else:
             rows, dropped = goal - unread, self._drop(partition, goal)
             waiting.end = max(waiting.end, goal)
+            if self._committed[partition] == unread:
+                # No turn is under way that would commit what came before.
+                self._committed[partition] = goal
         self.rows_lost += rows
         return Loss(partition, rows, goal, dropped)
 

@@ -199,7 +199,9 @@ class Scheduler:
             return self._short_of_slots(view, free)
         if not must and self._keeps_last_slot(view, needed):
             reason = "its batch is not full: the last free slot is kept for one that is, or that must start"
-            return Hold(reason, now, view.name, until=self._next_due(now))
+            oldest = self._waiting.oldest or view
+            until = max(min(self._next_due(now), oldest.ready_since + self._patience), now + 0.001)
+            return Hold(reason, now, view.name, until=until)
         return None
 
     def _short_of_slots(self, view: StageView, free: int) -> Hold:

@@ -190,11 +190,6 @@ class Plant:
         return steepness(readers, {stage.name: stage.profile(stage.slots) for stage in self.stages})
 
     @cached_property
-    def row_slots(self) -> float:
-        """Slots that rows alone keep busy, without what each turn costs: the least that can keep up."""
-        return sum(self.rates[stage.name] * stage.cost.row_seconds for stage in self.stages)
-
-    @cached_property
     def timed_queues(self) -> frozenset[str]:
         """Queues whose rows come to a window sooner or later: there event time matters."""
         timed = {queue for stage in self.stages if stage.window is not None for queue in stage.inputs}

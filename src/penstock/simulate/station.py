@@ -37,6 +37,8 @@ class Turn:
     """What it will write; None where that is nothing."""
     windows: tuple[float, ...] = ()
     """The ends of the windows that it closes."""
+    carried_before: float = 0.0
+    """Of a row, what its station had carried on from the turns before it."""
     broken: bool = False
 
 
@@ -162,11 +164,12 @@ class Station:
         seconds = cost.mean_seconds(taken.rows.count, grant.slots) * self._chance.factor(now)
         seconds += cost.after_seconds
         windows: tuple[float, ...] = ()
+        carried = self._carried
         if self._windows is None:
             result = self._passed_on(taken, now + seconds, now)
         else:
             windows, result = self._closed(self._windows, taken, now + seconds, now)
-        turn = Turn(self, grant, taken, now + seconds, places, result, windows)
+        turn = Turn(self, grant, taken, now + seconds, places, result, windows, carried)
         self._idle.remove(grant.stage)
         self.running[grant.stage] = turn
         self.waits_as = ""
@@ -230,9 +233,12 @@ class Station:
         self.slot_seconds += grant.slots * max(until - max(grant.at, measured_from), 0.0)
 
     def break_off(self, turn: Turn) -> None:
-        """Its rows wait again."""
+        """Its rows wait again, and the windows that it would have closed are open."""
         self._left(turn)
         turn.broken = True
+        self._carried = turn.carried_before
+        if self._windows is not None:
+            self._windows.reopen(turn.windows)
         self.inbox.give_back(turn.taken)
 
     def _left(self, turn: Turn) -> None:

@@ -45,6 +45,13 @@ class OpenWindows:
                 heappush(self._ends, exact)
             end += slide
 
+    def reopen(self, ends: Iterable[float]) -> None:
+        """Those that were closed by a turn that was broken off."""
+        for end in ends:
+            if end not in self._open:
+                self._open.add(end)
+                heappush(self._ends, end)
+
     def close(self, frontier: float) -> list[float]:
         """The ends of those that are complete now; they are open no more."""
         closed = []

@@ -178,9 +178,10 @@ class VirtualCluster:
         for replica, words in enumerate(dealt(stage, sentences, self._chance)):
             node = self._chance.choice([each for each in free if each.tasks < each.cores])
             node.tasks += 1
-            cold = 0.0 if stage.name in node.knows else self._costs.cold
+            cold = stage.name not in node.knows
             node.knows.add(stage.name)
-            tasks.append(Task(replica, node, self._costs.task + cold, words * stage.row_seconds))
+            processor = self._costs.task + (self._costs.cold if cold else 0.0)
+            tasks.append(Task(replica, node, processor, words * stage.row_seconds, cold))
         before = self._costs.driver + (self._costs.resume if stage.resumes else 0.0)
         stage.turn, stage.resumes = Turn(self.now, sentences, before, self._costs.driver / 2, tasks), False
         stage.meter.turn_started(self.now, stage.slots)
@@ -210,7 +211,8 @@ class VirtualCluster:
             return
         running = [task for task in turn.tasks if not task.done]
         for task in running:
-            self._use[name, task.replica, task.node.name] += STEP_SECONDS
+            if not task.cold:
+                self._use[name, task.replica, task.node.name] += STEP_SECONDS
             if task.processor_left > 0.0:
                 task.processor_left -= speed * STEP_SECONDS
                 task.waits += min(task.processor_left, 0.0)

@@ -49,6 +49,8 @@ class Task:
     node: Node
     processor_left: float
     waits: float
+    cold: bool = False
+    """The first of its stage on its node: it is not counted as use, as on Spark."""
 
     @property
     def done(self) -> bool:
