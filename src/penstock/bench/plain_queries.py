@@ -83,9 +83,7 @@ class PlainStage:
         self._ended: dict[int, tuple[float, int]] = {}
         self._query: StreamingQuery | None = None
 
-    def start(self, frame: DataFrame | None = None) -> None:
-        """With another frame, where one is given, from the same checkpoint."""
-        self._frame = frame or self._frame
+    def start(self) -> None:
         # A pool of its own in Spark's FAIR scheduler: the query's thread takes it over from this one.
         self._frame.sparkSession.sparkContext.setLocalProperty("spark.scheduler.pool", self.stage.name)
         writer = self._frame.writeStream.foreachBatch(self._on_batch).queryName(self.stage.name)
@@ -177,11 +175,10 @@ class PlainQueries:
             each.path.mkdir(parents=True)
         self._session = session
         self._schemas = dict(schemas)
-        self._files_a_batch: int | None = None
         self.stages = [self._stage(stage, folder / "stages" / stage.name) for stage in graph.stages]
 
     def _stage(self, stage: Stage, folder: Path) -> PlainStage:
-        frame = self._built(stage)
+        frame = build(stage, {queue: self._read(queue, stage.parallelism) for queue in stage.inputs})
         if stage.output is None:
             return PlainStage(stage, frame, folder, None, self._trigger)
         from pyspark.sql.types import StructType
@@ -192,14 +189,9 @@ class PlainQueries:
         )
         return PlainStage(stage, frame, folder, self.folders[stage.output], self._trigger)
 
-    def _built(self, stage: Stage) -> DataFrame:
-        return build(stage, {queue: self._read(queue, stage.parallelism) for queue in stage.inputs})
-
     def _read(self, queue: str, tasks: int) -> DataFrame:
         # In as many tasks as the turns of Penstock; never forgetting a file for its age.
         reader = self._session.readStream.schema(self._schemas[queue]).option("maxFileAge", "365d")
-        if self._files_a_batch is not None:
-            reader = reader.option("maxFilesPerTrigger", self._files_a_batch)
         rows = reader.parquet(str(self.folders[queue].path))
         # A batch that came as one file is one task, however many it may have: there rows are dealt out.
         return rows.coalesce(1).repartition(tasks) if self._parallel and tasks > 1 else rows.coalesce(tasks)
@@ -207,13 +199,6 @@ class PlainQueries:
     def start(self) -> None:
         for each in self.stages:
             each.start()
-
-    def limit(self, files_a_batch: int | None) -> None:
-        """Each query goes on with batches of so many files at most, None for all there are; call it idle."""
-        self.stop()
-        self._files_a_batch = files_a_batch
-        for each in self.stages:
-            each.start(self._built(each.stage))
 
     def stop(self) -> None:
         for each in self.stages:

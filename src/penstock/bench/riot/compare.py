@@ -12,7 +12,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from penstock.bench.riot.drip import TICK_SECONDS
 from penstock.bench.riot.steps import KEEPS_UP, Curve, Ladder, Step, climb, higher
 from penstock.bench.workers import Worker
 from penstock.errors import PenstockError
@@ -25,10 +24,8 @@ LONG = 2.0
 # A rate that is low for both sides, and one that ours does not hold.
 LOW_SHARE, LEAST_LOW_RATE, OVERLOAD = 0.1, 0.2, 1.3
 # What a turn takes where utilisation is looked at. The paper's figure 8 is with at most 50; a turn of Spark
-# has a fixed cost, so that ten times as many are needed for the rates looked at. A batch of the rival is
-# limited in files, of which one comes in each tick.
-MOST_ROWS = 500
-CONSTANT = f"at-most-{MOST_ROWS}"
+# has a fixed cost, so that ten times as many are needed for the rates looked at.
+CONSTANT = "at-most-500"
 # Steps of the other policies below where their search begins, for their curves.
 LOW_STEPS = (0.05, 0.2)
 ORDER_SEED = 11
@@ -111,11 +108,11 @@ class Comparison:
     at_most: Pairs = field(default_factory=list)
     """At the highest rate that the rival keeps up with."""
     low: Pairs = field(default_factory=list)
-    """At a rate that is low for both; turns and batches take at most so many rows, as in the paper."""
+    """At a rate that is low for both; turns of ours take at most so many rows, as in the paper."""
     high: Pairs = field(default_factory=list)
     """The same at the highest rate that ours holds."""
-    whole: Pairs = field(default_factory=list)
-    """At both rates with turns and batches that take all that waits."""
+    whole: Sequence[Step] = ()
+    """Ours at both rates with turns that take all that waits."""
     overloaded: dict[str, list[Step]] = field(default_factory=dict)
     """Ours by policy at a rate that it does not hold, where shares of the pool differ from what is served."""
     as_jobs: tuple[Curve, Pairs] | None = None
@@ -251,12 +248,6 @@ class Measured:
     def reschedule(self, policy: str, consumption: str = "all") -> None:
         self._worker.ask(do="reschedule", policy=policy, consumption=consumption)
 
-    def limit(self, files_a_batch: int | None) -> None:
-        """Of the rival, which rests: its batches take at most so many files from here on."""
-        self.go_on()
-        self._worker.ask(do="limit", files_a_batch=files_a_batch)
-        self.pause()
-
     def fuse(self) -> None:
         self._worker.ask(do="fuse")
 
@@ -320,26 +311,19 @@ def _look_at_balance(made: Comparison, plain: Measured, ours: Measured) -> None:
         seconds = LONG * times.seconds(most.rate)
         made.at_most = _in_turn(plain, ours, most.rate, times.queue_rounds, seconds)
     low = max(LOW_SHARE * (most or made.plain_best).rate, LEAST_LOW_RATE)
-    made.low = _with_constant_turns(plain, ours, low, times.rounds)
-    if (best := made.ours.highest) is None:
+    ours.reschedule(OWN_POLICY, CONSTANT)
+    made.low = _in_turn(plain, ours, low, times.rounds)
+    if (best := made.ours.highest) is not None:
+        made.high = _in_turn(plain, ours, best.rate, times.rounds, patient=True)
+    ours.reschedule(OWN_POLICY)
+    if best is None:
         return
-    made.high = _with_constant_turns(plain, ours, best.rate, times.rounds)
-    made.whole = [pair for rate in (low, best.rate) for pair in _in_turn(plain, ours, rate, 1, patient=True)]
+    made.whole = tuple(ours.step(rate, "all that waits") for rate in (low, best.rate))
     for policy in ("random", OWN_POLICY):
         ours.reschedule(policy)
         made.overloaded[policy] = [
             ours.step(OVERLOAD * best.rate, f"{policy}, too much", patient=True) for _ in range(times.rounds)
         ]
-
-
-def _with_constant_turns(plain: Measured, ours: Measured, rate: float, rounds: int) -> Pairs:
-    """Both sides with turns that are as good as constant where more waits, as in figure 8 of the paper."""
-    ours.reschedule(OWN_POLICY, CONSTANT)
-    plain.limit(max(int(MOST_ROWS / (rate * TICK_SECONDS)), 1))
-    pairs = _in_turn(plain, ours, rate, rounds, patient=True)
-    ours.reschedule(OWN_POLICY)
-    plain.limit(None)
-    return pairs
 
 
 def _in_turn(

@@ -115,9 +115,8 @@ def _put_balance(result: BenchResult, one: Comparison) -> None:
         low, high = (_known([pair[place].utilisation_cv for pair in pairs]) for pairs in (one.low, one.high))
         _put(result, f"cv{suffix}_low", low)
         _put(result, f"cv{suffix}_high", high, mark(summary(low).value if low else 0.0))
-    for (plain, own), which in zip(one.whole, ("low", "high"), strict=False):
-        _put(result, f"cv_all_{which}", _known([own.utilisation_cv]))
-        _put(result, f"cv_rival_all_{which}", _known([plain.utilisation_cv]))
+    for step, name in zip(one.whole, ("cv_all_low", "cv_all_high"), strict=False):
+        _put(result, name, _known([step.utilisation_cv]))
     if one.high and not all(plain.keeps_up for plain, _ in one.high):
         note(result, f"cv_rival_high: the rival does not keep up with {one.high[0][0].rate:,.0f} rows/s")
     for policy, name, limit in (
@@ -132,7 +131,7 @@ def _put_balance(result: BenchResult, one: Comparison) -> None:
 def _put_rates(result: BenchResult, one: Comparison) -> None:
     """The highest rate against what is told by turns at lower rates, and by those at the highest itself."""
     beside = [own for pairs in (one.in_turn, one.at_most) for _, own in pairs]
-    known = Curve((*beside, *(own for _, own in one.whole), *one.ours.steps, *one.again))
+    known = Curve((*beside, *one.whole, *one.ours.steps, *one.again))
     high, expected = known.highest, predicted_rate(known, SLOTS)
     _put(
         result, "rate_predicted_ratio", [high.rate / expected] if high and expected else [], within(0.8, 1.2)

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 # From the palette of Okabe and Ito: told apart by all readers.
-PLAIN_COLOUR, OWN_COLOUR = "#D55E00", "#0072B2"
-OTHER_COLOURS = ("#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#444444", "#F0E442", "#000000")
+PLAIN_COLOUR, OWN_COLOUR, CONSTANT_COLOUR = "#D55E00", "#0072B2", "#009E73"
+OTHER_COLOURS = (CONSTANT_COLOUR, "#CC79A7", "#E69F00", "#56B4E9", "#444444", "#F0E442", "#000000")
 PARTS = (("queue_seconds", "#0072B2"), ("schedule_seconds", "#E69F00"), ("compute_seconds", "#009E73"))
 
 
@@ -91,22 +91,20 @@ def _limits(axes: Axes, figure: Figure) -> None:
 def draw_utilisation(figure: Figure, one: Comparison) -> None:
     """Coefficient of variation of the stages' utilisation over the input rate (figure 8)."""
     axes = _axes(figure, f"{one.job.topology.upper()}: how unevenly stages are utilised")
-    plain, own = ([pair[place] for pairs in (one.low, one.high) for pair in pairs] for place in (0, 1))
-    plain_whole, own_whole = ([pair[place] for pair in one.whole] for place in (0, 1))
+    plain, constant = ([pair[place] for pairs in (one.low, one.high) for pair in pairs] for place in (0, 1))
     sides = (
-        ("plain Spark, all that waits", (*one.plain.steps, *plain_whole), PLAIN_COLOUR, "o--"),
-        (f"plain Spark, {CONSTANT}", plain, PLAIN_COLOUR, "o-"),
-        (f"{OWN_POLICY}, all that waits", (*one.ours.steps, *own_whole), OWN_COLOUR, "o--"),
-        (f"{OWN_POLICY}, {CONSTANT}", own, OWN_COLOUR, "o-"),
+        ("plain Spark", (*one.plain.steps, *plain), PLAIN_COLOUR),
+        (f"{OWN_POLICY}, all that waits", (*one.ours.steps, *one.whole), OWN_COLOUR),
+        (f"{OWN_POLICY}, {CONSTANT}", constant, CONSTANT_COLOUR),
     )
-    for name, steps, colour, line in sides:
+    for name, steps, colour in sides:
         by_rate: dict[float, list[float]] = {}
         for step in steps:
             if step.utilisation_cv is not None:
                 by_rate.setdefault(step.rate, []).append(step.utilisation_cv)
         known = [(rate, median(each)) for rate, each in sorted(by_rate.items())]
         rates, found = zip(*known, strict=True) if known else ((), ())
-        axes.plot(rates, found, line, color=colour, markersize=4, label=name)
+        axes.plot(rates, found, "o-", color=colour, markersize=4, label=name)
     axes.set_xscale("log")
     axes.set_xlabel("input rows per second")
     axes.set_ylabel("coefficient of variation of utilisation")

@@ -172,10 +172,6 @@ class Plain:
         self._sources = [self._queries.folders[name] for name in fed]
         self._queries.start()
 
-    def limit(self, files_a_batch: int | None) -> None:
-        """Batches of so many files at most, None for all there are; called idle."""
-        self._queries.limit(files_a_batch)
-
     def put(self, table: pa.Table, due: float) -> None:
         for folder in self._sources:
             folder.put(table)

@@ -196,12 +196,6 @@ class Worker:
         self._side.engine.reschedule(policy=policy, consumption=consumption)
         return True
 
-    def limit(self, files_a_batch: int | None) -> bool:
-        """Of the rival: how much a batch may take; call it drained."""
-        assert isinstance(self._side, Plain)
-        self._side.limit(files_a_batch)
-        return True
-
     def fuse(self) -> bool:
         """Goes on with the fused pipeline; call it drained."""
         assert isinstance(self._side, Ours)
