@@ -182,7 +182,9 @@ class Measured:
         """The curve of a side: the highest rate it holds, or the rates that were asked for."""
         job = self._job
         if job.rates:
-            return Curve(tuple(self.step(rate) for rate in job.rates))
+            curve = Curve(tuple(self.step(rate) for rate in job.rates))
+            self.drain()
+            return curve
         if self._side == "ours" or not job.times.again:
             return self.climb(job.start_rate[self._side])
         cold = self._climb(self._ladder(job.start_rate["plain"]), "plain, cold", job.times.measured)
@@ -312,9 +314,10 @@ def _look_at_balance(made: Comparison, plain: Measured, ours: Measured) -> None:
         made.at_most = _in_turn(plain, ours, most.rate, times.queue_rounds, seconds)
     low = max(LOW_SHARE * (most or made.plain_best).rate, LEAST_LOW_RATE)
     ours.reschedule(OWN_POLICY, CONSTANT)
-    made.low = _in_turn(plain, ours, low, times.rounds)
+    made.low = _in_turn(plain, ours, low, times.rounds, LONG * times.seconds(low))
     if (best := made.ours.highest) is not None:
-        made.high = _in_turn(plain, ours, best.rate, times.rounds, patient=True)
+        seconds = LONG * times.seconds(best.rate)
+        made.high = _in_turn(plain, ours, best.rate, times.rounds, seconds, patient=True)
     ours.reschedule(OWN_POLICY)
     if best is None:
         return
