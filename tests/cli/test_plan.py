@@ -4,13 +4,17 @@ import json
 from pathlib import Path
 
 import pytest
+from tests.pipeline.fakes import FakeSink, FakeSource, same
 
 from penstock.cli.main import main
-from penstock.cli.plan import Case, what_if
+from penstock.cli.plan import Case, rates_of, what_if
+from penstock.cli.state_directory import StateDirectory
 from penstock.errors import PenstockError
 from penstock.measure.profiles import Profiler
 from penstock.measure.turns import TurnRecord
+from penstock.pipeline import Pipeline
 from penstock.plan.slot_changes import SlotDecision
+from penstock.stages import cut
 
 FILE = """
 import pyarrow as pa
@@ -148,3 +152,25 @@ def test_a_what_if_says_rate_or_slots() -> None:
         with pytest.raises(PenstockError) as error:
             what_if(wrong, Case())
         assert str(error.value) == f"a what-if must be rate=2x, slots=8 or both with a comma, got {wrong!r}"
+
+
+class Measured(StateDirectory):
+    """Of an engine that runs."""
+
+    engine_process = "1"  # type: ignore[assignment]
+    measured: dict[str, float]
+
+    def last_rates(self) -> dict[str, float]:
+        return self.measured
+
+
+def test_what_other_stages_make_is_taken_off_what_an_engine_measured(tmp_path: Path) -> None:
+    made = Pipeline("p")
+    few = made.source("few", FakeSource()).operator("prep", same)
+    many = made.source("many", FakeSource())
+    many.union("all", few.queue()).operator("both", same).sink("out", FakeSink())
+    graph = cut(made)
+    (both,) = (stage.name for stage in graph.stages if stage.name != "p.prep")
+    state = Measured(tmp_path)
+    state.measured = {"p.prep": 20.0, both: 1010.0}
+    assert rates_of([graph], state, {}, {"p.prep": 0.5, both: 1.0}) == {"p.prep": 20.0, both: 1000.0}

@@ -42,6 +42,15 @@ def test_more_slots_are_never_worse_where_small_stages_could_share() -> None:
     assert sojourns == sorted(sojourns, reverse=True)
 
 
+def test_slots_of_their_own_are_kept_where_sharing_would_miss_a_target() -> None:
+    tiny = [PlanStage(f"tiny {number}", 0.05, 0.03, rows_per_second=10.0) for number in range(3)]
+    wide = PlanStage("wide", 0.1, 0.0019, rows_per_second=1000.0)
+    products = (Product("out", "wide", inf), *(Product(each.name, each.name, 0.16) for each in tiny))
+    workflow = Workflow((wide, *tiny), products)
+    assert [forecast(workflow, slots).met for slots in range(5, 21)] == [True] * 16
+    assert fewest_slots(workflow).slots == 5
+
+
 def test_with_slots_for_all_each_stage_is_under_bulk_service_with_its_own() -> None:
     shown = forecast(two_ways(), 6)
     assert not shown.shared

@@ -164,3 +164,18 @@ def test_rows_that_were_lost_while_nothing_ran_are_behind_it_for_good(choice: st
     assert [loss.rows for loss in topic.seen({"t/0": Reach(1000, 1000)}, 1.0)] == [200]
     assert (topic.caught_up, topic.position.next) == (True, {"t/0": 1000})
     assert topic.seen({"t/0": Reach(1000, 1000)}, 2.0) == []
+
+
+@pytest.mark.parametrize("given_back", [False, True])
+def test_rows_that_were_lost_behind_a_turn_are_behind_it_once_it_has_ended(given_back: bool) -> None:
+    topic = cursor(on_lost="earliest")
+    topic.seen({"t/0": Reach(0, 20)}, 1.0)
+    taken = topic.take(10)
+    assert [loss.rows for loss in topic.seen({"t/0": Reach(20, 20)}, 2.0)] == [10]
+    assert not topic.caught_up
+    if given_back:
+        topic.give_back(taken)
+        topic.seen({"t/0": Reach(20, 20)}, 3.0)
+    else:
+        topic.commit(taken)
+    assert (topic.caught_up, topic.position.next) == (True, {"t/0": 20})

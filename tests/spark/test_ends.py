@@ -25,7 +25,7 @@ from tests.spark.streams import (
 from penstock import Engine, Pipeline, Spool, sinks
 from penstock.errors import PenstockError
 from penstock.pipeline.endpoints import SinkSpec
-from penstock.spark.ends import FolderEnd
+from penstock.spark.ends import FolderEnd, QueueEnd
 
 pytestmark = pytest.mark.spark
 ROWS = readings(120, seconds=30)
@@ -252,3 +252,21 @@ def test_rows_that_a_crash_left_unshown_are_not_lost_to_a_sink_of_another_kind(
         runs.stop()
     with pytest.raises(PenstockError, match="start once with the old sink"):
         engine().submit(to_sink(source, kept.sink), resume=True)
+
+
+def test_rows_that_a_crash_left_unshown_are_not_lost_to_another_spool(
+    engine: EngineFactory, spool: SpoolFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source, first, runs = spool(), spool("first"), engine()
+    with monkeypatch.context() as crash:
+        crash.setattr(QueueEnd, "show", lambda self, output: pytest.fail("a crash"))
+        runs.submit(to_sink(source, sinks.ToSpool(first)))
+        source.append(table(ROWS))
+        eventually(lambda: runs.pipelines["p"] == "failed")
+        runs.stop()
+    with pytest.raises(PenstockError, match="start once with the old sink"):
+        engine().submit(to_sink(source, sinks.ToSpool(spool("second"))), resume=True)
+    runs = engine()
+    runs.submit(to_sink(source, sinks.ToSpool(first)), resume=True)
+    runs.drain()
+    assert spool_rows(first) == ROWS

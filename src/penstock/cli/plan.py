@@ -163,7 +163,8 @@ def known_workflow(
             f"the costs of all stages must be known, {state.path} has none of {', '.join(unknown)}: "
             "run `penstock profile` on the file first, or the pipelines themselves for a while"
         )
-    rates = rates_of(graphs, state, rows)
+    selectivity = {name: known.selectivity for name, known in costs.items() if known is not None}
+    rates = rates_of(graphs, state, rows, selectivity)
     return workflow_of(graphs, costs.get, rates, loops=True, all_sinks=True)
 
 
@@ -185,11 +186,15 @@ def with_models(workflow: Workflow, model: str | None, chosen: Mapping[str, str]
 
 
 def rates_of(
-    graphs: Sequence[StageGraph], state: StateDirectory, rows: Mapping[str, float]
+    graphs: Sequence[StageGraph],
+    state: StateDirectory,
+    rows: Mapping[str, float],
+    selectivity: Mapping[str, float],
 ) -> dict[str, float]:
     """Rows per second from outside, by the stage that reads them.
 
-    What was asked for comes first, then what a running engine measured, then what the source declares.
+    What was asked for comes first, then what a running engine measured, then what the source declares. An
+    engine measures all that comes to a stage: what other stages make of their rows is taken off.
     """
     known = {f"{graph.pipeline}.{each.name}" for graph in graphs for each in _sources(graph)}
     if wrong := sorted(rows.keys() - known):
@@ -207,7 +212,9 @@ def rates_of(
                 continue
             full = [f"{graph.pipeline}.{source.name}" for source in sources]
             if stage.name in measured and not any(name in rows for name in full):
-                rates[stage.name] = measured[stage.name]
+                above = (each.name for each in graph.stages if stage in graph.below(each, loops=True))
+                inside = sum(measured.get(name, 0.0) * selectivity[name] for name in above)
+                rates[stage.name] = max(measured[stage.name] - inside, 0.0)
                 continue
             rates[stage.name] = sum(
                 rows[name] if name in rows else _declared_rate(name, source.spec, state)

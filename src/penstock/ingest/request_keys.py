@@ -6,6 +6,7 @@ import errno
 import json
 import logging
 import os
+from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -39,7 +40,8 @@ class RequestKeys:
         self._folder = folder
         self._fsync = fsync
         self._known: dict[str, Taken] = {}
-        self._by_hour: dict[int, list[str]] = {}
+        self._order: deque[tuple[int, Taken]] = deque()
+        """By hour, oldest first."""
         self.unsaved: list[Taken] = []
         folder.mkdir(parents=True, exist_ok=True)
         self._forget_old(now)
@@ -59,7 +61,9 @@ class RequestKeys:
 
     def _remember(self, taken: Taken, hour: int) -> None:
         self._known[taken.key] = taken
-        self._by_hour.setdefault(hour, []).append(taken.key)
+        self._order.append((hour, taken))
+        while len(self._known) > MOST_KEYS:
+            self._forget_oldest()
 
     def find(self, key: str, digest: str) -> Taken | None:
         """The request of that key; KeyReused if it had another body."""
@@ -73,8 +77,6 @@ class RequestKeys:
         fresh = list(requests)
         for each in fresh:
             self._remember(each, int(now // FILE_SECONDS))
-        while len(self._known) > MOST_KEYS and len(self._by_hour) > 1:
-            self._forget_hour(min(self._by_hour))
         self.unsaved += fresh
         if not self.unsaved:
             return
@@ -106,12 +108,13 @@ class RequestKeys:
 
     def _forget_old(self, now: float) -> None:
         oldest = int((now - KEPT_SECONDS) // FILE_SECONDS)
-        for hour in [each for each in self._by_hour if each < oldest]:
-            self._forget_hour(hour)
+        while self._order and self._order[0][0] < oldest:
+            self._forget_oldest()
         for path in self._folder.iterdir():
             if path.name.isdigit() and int(path.name) < oldest:
                 path.unlink(missing_ok=True)
 
-    def _forget_hour(self, hour: int) -> None:
-        for key in self._by_hour.pop(hour):
-            self._known.pop(key, None)
+    def _forget_oldest(self) -> None:
+        _, taken = self._order.popleft()
+        if self._known.get(taken.key) is taken:
+            del self._known[taken.key]

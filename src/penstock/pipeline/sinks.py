@@ -47,7 +47,7 @@ class Table:
     """A table of an SQLite database, made where it is missing; each turn's rows in one transaction.
 
     Numbers, text, truth values and bytes are stored as they are, dates and times as ISO 8601 text, and
-    decimals of more than 15 digits as text.
+    decimals of more than 15 digits as text (in a table that Penstock made).
     """
 
     path: str | Path

@@ -1,9 +1,9 @@
 """What slots would lead to, before anyone has them: latency at every stage and sink, and what helps next.
 
 With slots enough each stage has some of its own, placed by AssignProcessors over bulk service or another
-model. With fewer, stages whose rows one slot can do share slots in time, by the shared-pool model, and only
-wider ones have their own. Times are means; a row at a sink has passed every stage on the slowest way to it,
-those of a loop as often as rows go round on average.
+model. With fewer, or where more targets are met so or rows stay less long, stages whose rows one slot can do
+share slots in time, by the shared-pool model, and only wider ones have their own. Times are means; a row at a
+sink has passed every stage on the slowest way to it, those of a loop as often as rows go round on average.
 """
 
 from __future__ import annotations
@@ -92,7 +92,9 @@ def forecast(workflow: Workflow, slots: int) -> Forecast:
     # Small stages that keep a slot each may have what large ones lack; a model that was asked for counts.
     usual = all(stage.model == "bulk" for stage in workflow.stages)
     tried = [workflow, shared] if usual and shared != workflow else [workflow]
-    return min((_placed(each, slots) for each in tried), key=lambda each: each.sojourn_seconds)
+    return min(
+        (_placed(each, slots) for each in tried), key=lambda each: (not each.met, each.sojourn_seconds)
+    )
 
 
 def fewest_slots(workflow: Workflow, most_slots: int = MOST_SLOTS) -> Forecast:

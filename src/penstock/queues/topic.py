@@ -68,6 +68,8 @@ class TopicCursor:
         self._partitions: dict[str, _Waiting] = {}
         self._known = dict(offsets.next)
         self._committed = dict(offsets.next)
+        self._skips: dict[str, tuple[int, int]] = {}
+        """Where rows were lost behind a turn that is under way: from its end on, and to where it goes on."""
         self._first_of: dict[int, int] = {}  # a segment's first offset
         self._fresh: list[Segment] = []
         self._sequence = 0
@@ -141,12 +143,15 @@ class TopicCursor:
             # Another topic of that name: no offset of the old one means anything.
             rows, dropped = waiting.end - unread, self._drop(partition, waiting.end)
             waiting.end = self._committed[partition] = goal
+            self._skips.pop(partition, None)
         else:
             rows, dropped = goal - unread, self._drop(partition, goal)
             waiting.end = max(waiting.end, goal)
             if self._committed[partition] == unread:
                 # No turn is under way that would commit what came before.
                 self._committed[partition] = goal
+            else:
+                self._skips[partition] = (self._skips.get(partition, (unread,))[0], goal)
         self.rows_lost += rows
         return Loss(partition, rows, goal, dropped)
 
@@ -262,12 +267,21 @@ class TopicCursor:
                         f"offset {begin + piece.start}",
                     )
                 self._committed[partition] = self._known[partition] = begin + piece.end
+                self._skip(partition)
             return self.position
+
+    def _skip(self, partition: str) -> None:
+        """A turn has committed up to rows that were lost meanwhile: they are behind it too."""
+        until, goal = self._skips.get(partition, (None, 0))
+        if self._committed[partition] == until:
+            del self._skips[partition]
+            self._committed[partition] = goal
 
     def give_back(self, slices: Iterable[Slice]) -> None:
         """These rows, taken but not committed, wait again where they stood."""
         with self._lock:
             for piece in sorted(slices, key=_place, reverse=True):
+                self._skips.pop(piece.segment.producer, None)
                 pieces = self._partitions[piece.segment.producer].pieces
                 if pieces and pieces[0][0].sequence == piece.segment.sequence:
                     pieces.popleft()

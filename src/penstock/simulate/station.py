@@ -37,8 +37,8 @@ class Turn:
     """What it will write; None where that is nothing."""
     windows: tuple[float, ...] = ()
     """The ends of the windows that it closes."""
-    carried_before: float = 0.0
-    """Of a row, what its station had carried on from the turns before it."""
+    carried: float = 0.0
+    """By how much it changed what its station carries on, parts of a row, to the next turns."""
     broken: bool = False
 
 
@@ -169,7 +169,7 @@ class Station:
             result = self._passed_on(taken, now + seconds, now)
         else:
             windows, result = self._closed(self._windows, taken, now + seconds, now)
-        turn = Turn(self, grant, taken, now + seconds, places, result, windows, carried)
+        turn = Turn(self, grant, taken, now + seconds, places, result, windows, self._carried - carried)
         self._idle.remove(grant.stage)
         self.running[grant.stage] = turn
         self.waits_as = ""
@@ -236,7 +236,7 @@ class Station:
         """Its rows wait again, and the windows that it would have closed are open."""
         self._left(turn)
         turn.broken = True
-        self._carried = turn.carried_before
+        self._carried -= turn.carried
         if self._windows is not None:
             self._windows.reopen(turn.windows)
         self.inbox.give_back(turn.taken)

@@ -264,9 +264,9 @@ class Engine(EngineReports):
             drained = wait_for(self._idle, timeout_seconds)
         finally:
             self._dispatcher.drain(False)
-        if not drained:
-            busy = "; ".join(_busy(running) for running in self._all if not running.idle)
-            raise PenstockError(f"pipelines must be idle within {timeout_seconds:g} s, but {busy}")
+        busy = [] if drained else [_busy(running) for running in self._all if not running.idle]
+        if busy:
+            raise PenstockError(f"pipelines must be idle within {timeout_seconds:g} s, but {'; '.join(busy)}")
 
     def _idle(self) -> bool:
         for running in self._pipelines.values():
@@ -338,8 +338,15 @@ class Engine(EngineReports):
 def _busy(running: RunningPipeline) -> str:
     """Why a pipeline is not idle."""
     feeds = not all(feeder.done for feeder in running.feeders)
-    why = ", and its source goes on" if feeds else "" if running.rows_waiting else ", but a turn runs"
-    return f"{running.name!r} has {running.rows_waiting:,} rows waiting{why}"
+    waiting = running.rows_waiting
+    why = ""
+    if feeds:
+        why = ", and its source goes on"
+    elif away := sorted(running.away):
+        why = f", and {', '.join(away)} is not there"
+    elif not waiting:
+        why = ", but a turn runs, or its source has more that was not seen yet"
+    return f"{running.name!r} has {waiting:,} rows waiting{why}"
 
 
 def _check_session(spark: SparkSession | None, master: str | None, region: str | None) -> None:

@@ -188,11 +188,12 @@ class StageBase:
         """At recovery: what the last turn wrote becomes visible, if a crash came before it did."""
         for output in self.journal.entry.outputs:
             end = self._end_of(output)
-            if end is None or (end.shows is not None and end.shows in output):
+            shown_here = end is None or (end.shows is not None and end.shows in output)
+            if shown_here and not _lies_elsewhere(end, output):
                 self.show(output)
-            elif os.path.exists(output["from"]):
+            elif os.path.exists(output.get("from", "")):
                 raise PenstockError(
-                    f"the sink at stage {self.name!r} must be of the kind it was, as a crash came before "
+                    f"the sink at stage {self.name!r} must be the one it was, as a crash came before "
                     "the rows of its last turn were shown: start once with the old sink, then with the new"
                 )
 
@@ -352,3 +353,10 @@ def own_pool(place: Place) -> Iterator[None]:
         yield
     finally:
         place.java_context.setLocalProperty(POOL, before)
+
+
+def _lies_elsewhere(end: End | None, output: Output) -> bool:
+    """Whether rows that are not shown yet lie in another spool than the one of the sink."""
+    if not isinstance(end, QueueEnd) or not os.path.exists(output.get("from", "")):
+        return False
+    return not end.spool.pending_path(output["pending"]).exists()

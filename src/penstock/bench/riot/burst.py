@@ -133,11 +133,14 @@ def _base(worker: Worker, overload: Overload, say: Callable[[str], None]) -> lis
         pass
     worker.ask(do="set_rate", rate=overload.held)
     samples: list[float] = []
+    settled = False
     for look in _looks(worker, MOST_SETTLE_SECONDS, "before the burst", say):
         settled = look["waiting"] <= SETTLED_SECONDS * overload.held
         samples = [*samples, look["memory_mb"]][-BASE_SAMPLES:] if settled else []
         if len(samples) == BASE_SAMPLES and max(samples) - min(samples) <= FLAT_MB:
             break
+    if not settled:
+        say(f"before the burst: rows still wait after {MOST_SETTLE_SECONDS:g} s, so that it begins with them")
     return samples or [look["memory_mb"]]
 
 

@@ -97,7 +97,11 @@ class TopicStage(DirectStage):
         self.place.dispatcher.changed(self)
 
     def lost(self, slices: tuple[Slice, ...]) -> None:
+        """Durable at once, or with the turn that runs: after a restart more may be there than at the loss."""
         self.line.took({self._queue: slices}, self.now)
+        with self._turn_lock:
+            if not self._in_turn:
+                self.began(self.source.cursor.position)
 
     def gone(self, error: PenstockError) -> None:
         """In a turn it is said at its end: until then its slots are taken."""

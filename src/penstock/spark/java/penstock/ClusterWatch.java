@@ -211,7 +211,8 @@ public class ClusterWatch extends SparkListener {
   /**
    * A line for each stage, replica and executor: CPU nanoseconds, milliseconds in tasks, tasks; since the start. Tasks
    * that run count with the time they have run, and with the processor's share of it that those before them had. The
-   * first task of a stage on an executor does not: it loads and compiles code, which tells nothing of its rows.
+   * tasks of a stage on an executor that began before its first one there had ended do not: they wait for code to be
+   * loaded and compiled, which tells nothing of their rows.
    */
   public String use() {
     StringBuilder lines = new StringBuilder();
