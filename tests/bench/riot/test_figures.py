@@ -135,6 +135,15 @@ def test_the_variation_of_utilisation_must_fall_in_ours_and_rise_in_the_rival() 
     assert [name for name in worse.missed if name.startswith("cv")] == ["cv_high", "cv_rival_high"]
 
 
+def test_the_highest_rate_is_not_compared_with_a_prediction_where_rates_were_given() -> None:
+    one = balanced(0.5, 0.2, 0.1, 0.4)
+    one.job = replace(one.job, rates=(6.0, 900.0))
+    result = BenchResult("riot")
+    put_figures(result, {"pred": one})
+    assert "rate_predicted_ratio" not in {*result.figures, *result.marks}
+    assert result.figures["weight_cv"] == 0.2
+
+
 def test_utilisation_with_turns_that_take_all_that_waits_is_told_beside() -> None:
     result = BenchResult("riot")
     one = balanced(0.5, 0.2, 0.1, 0.4)

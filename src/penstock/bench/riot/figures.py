@@ -133,9 +133,11 @@ def _put_rates(result: BenchResult, one: Comparison) -> None:
     beside = [own for pairs in (one.in_turn, one.at_most) for _, own in pairs]
     known = Curve((*beside, *one.whole, *one.ours.steps, *one.again))
     high, expected = known.highest, predicted_rate(known, SLOTS)
-    _put(
-        result, "rate_predicted_ratio", [high.rate / expected] if high and expected else [], within(0.8, 1.2)
-    )
+    if one.job.rates:
+        note(result, "rate_predicted_ratio was not measured: rates were given, and the highest is not known")
+    else:
+        ratios = [high.rate / expected] if high and expected else []
+        _put(result, "rate_predicted_ratio", ratios, within(0.8, 1.2))
     if high and high.predicted_rate:
         result.put("pool_busy", single(high.rate / high.predicted_rate))
     if high and high.weight_cv is not None:
