@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 import pytest
 
 from penstock.act import Actuator, ElasticLoop, UseMeter, stage_seen
+from penstock.act.cluster import COLD
 from penstock.errors import PenstockError
 from penstock.measure.profiles import StageProfile
 from penstock.measure.stage_meter import StageMeter
@@ -179,6 +180,16 @@ def test_tasks_before_a_shuffle_are_all_replicas_alike() -> None:
     seen = meter.look(10.0, (Worker("a", "edge", 1),), uses, stages)
     assert seen.stages["p.s"].shares == (0.4, 0.4)
     assert seen.nodes[0].busy_share == 0.5
+
+
+def test_tasks_that_load_code_are_no_replicas_use_but_their_nodes() -> None:
+    meter, stages = UseMeter(10.0), {"p.s": StageSeen((0.0, 0.0))}
+    meter.look(0.0, (), [], stages)
+    uses = [Used("p.s", COLD, "a", 6.0, 6.0), Used("p.s", 0, "a", 1.0, 1.0)]
+    seen = meter.look(10.0, (Worker("a", "edge", 1),), uses, stages)
+    assert (seen.stages["p.s"].shares, seen.stages["p.s"].cold) == ((0.1, 0.0), True)
+    assert seen.nodes[0].busy_share == 0.7
+    assert not meter.look(20.0, (), [*uses, Used("p.s", 1, "a", 1.0, 1.0)], stages).stages["p.s"].cold
 
 
 def test_a_look_that_comes_a_little_late_does_not_double_the_window() -> None:

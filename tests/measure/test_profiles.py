@@ -202,6 +202,16 @@ def test_of_the_very_first_start_it_is_told_once_turns_are_known() -> None:
     assert learned(profiler).state_seconds == pytest.approx(2.0, rel=0.05)
 
 
+def test_a_turn_on_a_new_executor_says_nothing_of_others_once_costs_are_known() -> None:
+    profiler = known()
+    before = learned(profiler)
+    profiler.learn(turn(100, 3.0), cold=True)
+    assert learned(profiler) == before
+    first = Profiler()
+    first.learn(turn(100, 3.0), cold=True)
+    assert learned(first).turns == 1
+
+
 def test_the_cold_turns_of_another_run_change_nothing_that_is_trusted() -> None:
     again = Profiler.from_json(known().to_json())
     before = learned(again)

@@ -28,6 +28,8 @@ class ClusterNode(Protocol):
 
 NO_REPLICA = -1
 """Of tasks that hand rows to others, before a shuffle: they are all replicas' alike."""
+COLD = -2
+"""Of tasks that begin before the first one of their stage on an executor has ended: it loads code there."""
 
 
 class ReplicaUse(Protocol):

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from penstock.act.cluster import NO_REPLICA, ClusterNode, ReplicaUse
+from penstock.act.cluster import COLD, NO_REPLICA, ClusterNode, ReplicaUse
 from penstock.plan.elastic import NEARLY, NodeSeen, Observation, StageSeen
 
 Use = dict[tuple[str, int, str], float]
@@ -44,7 +44,9 @@ class UseMeter:
             now,
             tuple(_node(node, name_of(node), spent, now - began) for node in nodes if node.state in SEEN),
             {
-                name: replace(stage, shares=_shares(name, stage, spent, now - began))
+                name: replace(
+                    stage, shares=_shares(name, stage, spent, now - began), cold=_was_cold(name, spent)
+                )
                 for name, stage in stages.items()
             },
         )
@@ -70,6 +72,10 @@ def _node(node: ClusterNode, name: str, spent: Use, seconds: float) -> NodeSeen:
     busy = sum(used for (_, _, where), used in spent.items() if where == node.name)
     share = busy / (seconds * node.cores) if seconds > 0.0 and node.cores else 0.0
     return NodeSeen(name, node.region, node.cores, min(share, 1.0), node.state == "leaving")
+
+
+def _was_cold(name: str, spent: Use) -> bool:
+    return any(used > 0.0 for (of, replica, _), used in spent.items() if (of, replica) == (name, COLD))
 
 
 def _shares(name: str, stage: StageSeen, spent: Use, seconds: float) -> tuple[float, ...]:

@@ -106,16 +106,24 @@ class Profiler:
         self._weight = self._rows = self._rows_squared = 0.0
         self._seconds = self._rows_seconds = self._rows_in = self._rows_out = 0.0
 
-    def learn(self, record: TurnRecord, rows_out: int | None = None, *, loads_state: bool = False) -> None:
+    def learn(
+        self,
+        record: TurnRecord,
+        rows_out: int | None = None,
+        *,
+        loads_state: bool = False,
+        cold: bool = False,
+    ) -> None:
         """Takes a turn in; `rows_out` where the record does not know how many rows left.
 
-        `loads_state`: it was the first after a start of a stage with state.
+        `loads_state`: it was the first after a start of a stage with state; `cold`: it loaded code on an
+        executor that is new to the stage. Once enough is known neither says what others will cost.
         """
         self.rescale(record.slots)
         if loads_state:
             self._first = _rounded(record), record.turn_seconds
         trusted = self._turns >= self.TRUSTED_TURNS
-        if not (trusted and (loads_state or self._cold > 0)):
+        if not (trusted and (loads_state or cold or self._cold > 0)):
             self._take(record, rows_out)
         self._cold = max(self._cold - 1, 0)
         if self._first is not None and self._turns >= self.TRUSTED_TURNS:

@@ -43,7 +43,7 @@ from penstock.spark.rescaling import ASKED_FOR, Rescaler
 from penstock.spark.running import RunningPipeline, share_out
 from penstock.spark.session import build_session, prepare_session, session_warnings
 from penstock.spark.slot_control import SlotControl, check_control
-from penstock.spark.surroundings import Surroundings, anywhere
+from penstock.spark.surroundings import Surroundings, anywhere, no_cold_tasks
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -154,6 +154,7 @@ class Engine(EngineReports):
             state_store=state_store or ("rocksdb" if slot_control or elastic else None),
             measuring=slot_measuring or SlotMeasuring(),
             on_cluster=self.pool is not None,
+            cold_tasks=no_cold_tasks if self.pool is None else self.pool.watch.cold_tasks,
             reach=anywhere if self.pool is None else self.pool.check,
             changes=ChangeLog(self.state, clock),
         )

@@ -51,11 +51,13 @@ class Profiles:
         others = {} if file == self._file else {name: each.to_json() for name, each in _read(file).items()}
         Disk(False).replace(file, json.dumps(others | own).encode())
 
-    def learn(self, record: TurnRecord, rows_out: int, *, loads_state: bool = False) -> None:
+    def learn(
+        self, record: TurnRecord, rows_out: int, *, loads_state: bool = False, cold: bool = False
+    ) -> None:
         """Takes in a turn that let `rows_out` rows out, dead letters aside."""
         with self._lock:
             profiler = self._profilers.setdefault(record.stage, Profiler())
-            profiler.learn(record, rows_out, loads_state=loads_state)
+            profiler.learn(record, rows_out, loads_state=loads_state, cold=cold)
             self._fresh += 1
             profile = profiler.profile
             if profile is not None:

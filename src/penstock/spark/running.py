@@ -154,6 +154,7 @@ class RunningPipeline:
                 block_rows=stage.block_rows,
                 state_store=self._around.state_store,
                 on_cluster=self._around.on_cluster,
+                cold_tasks=self._around.cold_tasks,
             )
             place.folder.mkdir(parents=True, exist_ok=True)
             self.stages.append(compiler.compile(stage, place))

@@ -29,6 +29,7 @@ from penstock.spark.profiles import Profiles
 from penstock.spark.results import Dating, Result, Rows, is_small
 from penstock.spark.slot_meters import SlotMeters
 from penstock.spark.stage_line import EventTime, LineSettings, StageLine
+from penstock.spark.surroundings import no_cold_tasks
 from penstock.spark.turn_input import TurnInput
 
 if TYPE_CHECKING:
@@ -64,6 +65,7 @@ class Place:
     state_store: StateStore | None = None
     on_cluster: bool = False
     """Whether its slots are executors of their own, and not threads of the driver."""
+    cold_tasks: Callable[[str], int] = no_cold_tasks
 
 
 @dataclass(frozen=True)
@@ -106,6 +108,7 @@ class StageBase:
         """While its slots change, it gets no turn."""
         self.loads_state = kind == "held"
         """Until the end of its first turn after a start, or after its state was divided."""
+        self._cold_tasks = 0
         self.slots = place.slots
         """In force; those of its place are what it was started with."""
         self.above: tuple[StageBase, ...] = ()
@@ -283,7 +286,7 @@ class StageBase:
         uncounted = isinstance(self.destination.end, FrameEnd)
         rows = outcome.rows_in if uncounted else outcome.rows_out
         loads_state, self.loads_state = self.loads_state, False
-        self.place.profiles.learn(record, rows, loads_state=loads_state)
+        self.place.profiles.learn(record, rows, loads_state=loads_state, cold=self._was_cold())
         reply = self.line.reply(self.place.profiles.of(self.name))
         for stage in self.above:
             stage.line.replied(self.name, reply)
@@ -296,6 +299,11 @@ class StageBase:
                 log.exception("a listener to turn records failed and is detached")
                 with contextlib.suppress(ValueError):
                     self.place.listeners.remove(listener)
+
+    def _was_cold(self) -> bool:
+        """Whether a task of the last turn loaded code on an executor that was new to the stage."""
+        before, self._cold_tasks = self._cold_tasks, self.place.cold_tasks(self.name)
+        return self._cold_tasks > before
 
     def expected_start(self, now: float) -> Start | None:
         """By when its next window will have to be worked on."""

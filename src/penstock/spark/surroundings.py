@@ -20,6 +20,11 @@ if TYPE_CHECKING:
 PipelineState = Literal["running", "paused", "failed", "stopped"]
 
 
+def no_cold_tasks(stage: str) -> int:
+    """Where all is one process, code is loaded once."""
+    return 0
+
+
 def anywhere(folder: Path, what: str) -> None:
     """Where all is one process, any folder is reached."""
 
@@ -38,6 +43,8 @@ class Surroundings:
     state_store: StateStore | None = None
     measuring: SlotMeasuring = SlotMeasuring()  # noqa: RUF009 -- frozen
     on_cluster: bool = False
+    cold_tasks: Callable[[str], int] = no_cold_tasks
+    """How many tasks of a stage have loaded code on an executor so far."""
     reach: Callable[[Path, str], None] = anywhere
     """Refuses a folder that executors do not reach; it is told what the folder is."""
     changes: ChangeLog = field(kw_only=True)

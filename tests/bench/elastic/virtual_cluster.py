@@ -15,6 +15,7 @@ from random import Random
 from tests.bench.elastic.virtual_parts import Costs, Node, Stage, Task, Turn, Use, dealt, wanting
 
 from penstock.act import Actuator, ElasticLoop, RecentFigures, UseMeter, stage_seen
+from penstock.act.cluster import COLD
 from penstock.bench.elastic.scale import PIPELINE, REGION, Scale
 from penstock.measure.stage_meter import StageMeter
 from penstock.measure.turns import TurnRecord
@@ -211,8 +212,7 @@ class VirtualCluster:
             return
         running = [task for task in turn.tasks if not task.done]
         for task in running:
-            if not task.cold:
-                self._use[name, task.replica, task.node.name] += STEP_SECONDS
+            self._use[name, COLD if task.cold else task.replica, task.node.name] += STEP_SECONDS
             if task.processor_left > 0.0:
                 task.processor_left -= speed * STEP_SECONDS
                 task.waits += min(task.processor_left, 0.0)

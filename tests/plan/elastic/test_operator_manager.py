@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from random import Random
 
 import pytest
@@ -86,6 +87,17 @@ def test_one_goes_if_the_others_would_stay_well_below_the_threshold(
 ) -> None:
     wish = PAPER.propose(look(shares))
     assert (isinstance(wish, Wish) and isinstance(wish.change, RemoveReplica)) == goes
+
+
+def test_none_goes_while_rows_may_wait_at_a_stage_that_has_changed() -> None:
+    idle = replace(look((0.1, 0.05)), calm=False)
+    assert PAPER.propose(idle) == Hold(
+        "1 replica would be busy 15% of the time, less than 52.5%, but a stage of its pipeline has just "
+        "changed, or runs on a new node"
+    )
+    busy = PAPER.propose(replace(look((0.9, 0.8)), calm=False))
+    assert isinstance(busy, Wish)
+    assert isinstance(busy.change, AddReplica)
 
 
 def test_rows_that_are_not_spread_evenly_bring_no_replicas_without_end() -> None:

@@ -12,6 +12,9 @@ from penstock.plan.elastic.operator_manager import OperatorView
 from penstock.plan.elastic.round import Round
 from penstock.plan.elastic.settings import NEARLY, ManagedPipeline, ManagedStage
 
+CALM_PERIODS = 2.0
+"""For so many a pipeline must have been as it is before a replica is given up."""
+
 
 def run_operators(round_: Round) -> None:
     """Every operator manager looks at its stage."""
@@ -19,16 +22,17 @@ def run_operators(round_: Round) -> None:
     for pipeline in round_.settings.pipelines:
         for stage in pipeline.stages:
             if stage.elastic and stage.name not in waiting and _settled(round_, stage.name):
-                _look(round_, stage)
+                _look(round_, pipeline, stage)
 
 
-def _look(round_: Round, stage: ManagedStage) -> None:
+def _look(round_: Round, pipeline: ManagedPipeline, stage: ManagedStage) -> None:
     view = OperatorView(
         stage,
         round_.homes[stage.name],
         round_.seen.stages[stage.name].shares,
         round_.room,
         Random(f"{round_.settings.seed} {stage.name} {round_.now}"),
+        all(_calm(round_, each.name) for each in pipeline.stages),
     )
     wish = round_.settings.operators.propose(view)
     more = isinstance(wish, Wish) and isinstance(wish.change, AddReplica)
@@ -45,8 +49,20 @@ def _settled(round_: Round, stage: str) -> bool:
     nodes = round_.room.ledger.places.get(stage, ())
     if seen is None or not nodes or NO_PLACE in nodes or len(seen.shares) != len(nodes):
         return False
-    unchanged = round_.now - max(round_.changed_at.get(stage, 0.0), seen.since)
-    return unchanged >= (1.0 - NEARLY) * round_.settings.periods.operator_seconds
+    return _unchanged(round_, stage, 1.0)
+
+
+def _calm(round_: Round, stage: str) -> bool:
+    """Whether nothing has happened of late that lets rows wait at a stage, and those behind it be idle."""
+    seen = round_.seen.stages.get(stage)
+    return _unchanged(round_, stage, CALM_PERIODS) and not (seen is not None and seen.cold)
+
+
+def _unchanged(round_: Round, stage: str, periods: float) -> bool:
+    """Whether a stage has run as it is for so many periods of the operator managers."""
+    seen = round_.seen.stages.get(stage)
+    since = max(round_.changed_at.get(stage, 0.0), seen.since if seen is not None else 0.0)
+    return round_.now - since >= (periods - NEARLY) * round_.settings.periods.operator_seconds
 
 
 def run_applications(round_: Round) -> None:

@@ -41,6 +41,8 @@ class StageSeen:
     """How often an input pays E[T_i]."""
     since: float = 0.0
     """When it began to run on these replicas, where that is known: dividing state takes its time."""
+    cold: bool = False
+    """Whether some of its tasks loaded code, on nodes that are new to it: shares leave those out."""
 
     @property
     def known(self) -> bool:

@@ -23,6 +23,8 @@ class OperatorView:
     room: Room
     chance: Random
     """Seeded for this look."""
+    calm: bool = True
+    """Whether no stage of its pipeline has changed of late or is cold: rows that wait there come later."""
 
 
 class OperatorPolicy(Protocol):
@@ -66,6 +68,8 @@ class Thresholds:
             node = least_used(view.room.with_slot(view.region), view.room, stage.name)
             where = f"{node.name} is the least used node" if node else f"no node of {view.region} has a slot"
             return Wish(AddReplica(stage.name, node.name if node else ""), f"{more}; {where}")
+        if fewer and not view.calm:
+            return Hold(f"{fewer}, but a stage of its pipeline has just changed, or runs on a new node")
         if fewer:
             busiest = sorted(range(count), key=lambda index: -view.shares[index])[:2]
             index = view.chance.choice(busiest)

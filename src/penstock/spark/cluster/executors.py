@@ -71,6 +71,10 @@ class ExecutorWatch:
         nodes = dict(line.split("\t") for line in str(self._java.everyNode()).splitlines())
         return tuple(_use(nodes, *line.split("\t")) for line in str(self._java.use()).splitlines())
 
+    def cold_tasks(self, stage: str) -> int:
+        """How many tasks of a stage have begun before the first one on their executor had ended."""
+        return int(self._java.coldTasks(stage))
+
     def want(self, executors: int) -> bool:
         """Sets the target number of executors; whether the cluster manager took it."""
         return bool(self._java.want(executors))

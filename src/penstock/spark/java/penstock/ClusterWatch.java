@@ -34,6 +34,7 @@ public class ClusterWatch extends SparkListener {
   private final Map sums = new TreeMap();
   private final Map running = new HashMap();
   private final Set warm = new HashSet();
+  private final Map coldTasks = new ConcurrentHashMap();
 
   private ClusterWatch(SparkContext spark) {
     this.spark = spark;
@@ -95,9 +96,14 @@ public class ClusterWatch extends SparkListener {
     String key = keyOf(event.stageId(), event.taskInfo());
     if (key != null) {
       synchronized (sums) {
-        sumOf(key);
         boolean cold = !warm.contains(placeOf(key));
-        running.put(Long.valueOf(event.taskInfo().taskId()), new Begun(key, System.nanoTime(), cold));
+        String counted = cold ? coldKeyOf(key) : key;
+        if (cold) {
+          String stage = key.split("\t", -1)[0];
+          coldTasks.put(stage, Long.valueOf(coldTasks(stage) + 1));
+        }
+        sumOf(counted);
+        running.put(Long.valueOf(event.taskInfo().taskId()), new Begun(counted, System.nanoTime()));
       }
     }
   }
@@ -114,10 +120,7 @@ public class ClusterWatch extends SparkListener {
     }
     synchronized (sums) {
       warm.add(placeOf(key));
-      if (begun != null && begun.cold) {
-        return;
-      }
-      long[] sum = sumOf(key);
+      long[] sum = sumOf(begun != null ? begun.key : key);
       sum[0] += metrics.executorCpuTime() + metrics.executorDeserializeCpuTime();
       sum[1] += metrics.executorRunTime();
       sum[2] += 1;
@@ -140,6 +143,12 @@ public class ClusterWatch extends SparkListener {
     return parts[0] + "\t" + ("-1".equals(parts[1]) ? "before" : "after") + "\t" + parts[2];
   }
 
+  /** The same without a replica, as -2: what loads code tells nothing of how busy one is with its rows. */
+  private static String coldKeyOf(String key) {
+    String[] parts = key.split("\t", -1);
+    return parts[0] + "\t-2\t" + parts[2];
+  }
+
   private long[] sumOf(String key) {
     long[] sum = (long[]) sums.get(key);
     if (sum == null) {
@@ -156,9 +165,6 @@ public class ClusterWatch extends SparkListener {
     Iterator tasks = running.values().iterator();
     while (tasks.hasNext()) {
       Begun each = (Begun) tasks.next();
-      if (each.cold) {
-        continue;
-      }
       Object before = found.get(each.key);
       long millis = (now - each.at) / 1000000 + (before == null ? 0 : ((Long) before).longValue());
       found.put(each.key, Long.valueOf(millis));
@@ -169,12 +175,10 @@ public class ClusterWatch extends SparkListener {
   private static class Begun {
     private final String key;
     private final long at;
-    private final boolean cold;
 
-    Begun(String key, long at, boolean cold) {
+    Begun(String key, long at) {
       this.key = key;
       this.at = at;
-      this.cold = cold;
     }
   }
 
@@ -211,8 +215,8 @@ public class ClusterWatch extends SparkListener {
   /**
    * A line for each stage, replica and executor: CPU nanoseconds, milliseconds in tasks, tasks; since the start. Tasks
    * that run count with the time they have run, and with the processor's share of it that those before them had. The
-   * tasks of a stage on an executor that began before its first one there had ended do not: they wait for code to be
-   * loaded and compiled, which tells nothing of their rows.
+   * tasks of a stage on an executor that began before its first one there had ended count for replica -2: they wait for
+   * code to be loaded and compiled, which tells nothing of their rows.
    */
   public String use() {
     StringBuilder lines = new StringBuilder();
@@ -230,6 +234,12 @@ public class ClusterWatch extends SparkListener {
       }
     }
     return lines.toString();
+  }
+
+  /** How many tasks of a stage of Penstock have begun before the first one on their executor had ended. */
+  public long coldTasks(String stage) {
+    Object count = coldTasks.get(stage);
+    return count == null ? 0 : ((Long) count).longValue();
   }
 
   /** Sets the target number of executors; those beyond it stay until they are sent away. */
