@@ -264,8 +264,10 @@ def test_rows_that_a_crash_left_unshown_are_not_lost_to_another_spool(
         source.append(table(ROWS))
         eventually(lambda: runs.pipelines["p"] == "failed")
         runs.stop()
+    runs = engine()
     with pytest.raises(PenstockError, match="start once with the old sink"):
-        engine().submit(to_sink(source, sinks.ToSpool(spool("second"))), resume=True)
+        runs.submit(to_sink(source, sinks.ToSpool(spool("second"))), resume=True)
+    runs.stop()
     runs = engine()
     runs.submit(to_sink(source, sinks.ToSpool(first)), resume=True)
     runs.drain()

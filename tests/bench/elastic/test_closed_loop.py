@@ -1,7 +1,7 @@
 """The bench's own settings under its managers, on a cluster in virtual time on which nodes are slow to start.
 
 No measurement: it shows that the marks of `penstock bench elastic` can be met where a start costs the machine
-as much as it does, and what makes replicas go up and down for nothing.
+as much as it does, and that replicas do not go up and down for nothing.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ def test_model_based_policies_reach_theirs(static: VirtualCluster, costs: Costs)
     assert run.latency_seconds <= 1.3 * static.latency_seconds
 
 
-def test_nodes_that_begin_cold_in_a_short_minute_are_what_lets_replicas_go_up_and_down() -> None:
+def test_nodes_that_begin_cold_in_a_short_minute_do_not_let_replicas_go_up_and_down() -> None:
     short, cold = Scale(minute=6.0), Costs(start=9.0, cold=2.0, yielding=False)
     changes = len(VirtualCluster(short, "nodes", cold).run().changes)
-    assert changes > 40
+    # Where cold tasks counted as use of a replica, and any could go at once, there were more than 40.
+    assert changes <= 30
     assert len(VirtualCluster(short, "nodes", replace(cold, cold=0.3)).run().changes) < changes
-    assert len(VirtualCluster(SCALE, "nodes", replace(cold, cold=0.3)).run().changes) < changes / 2
