@@ -141,6 +141,52 @@ def test_a_checkpoint_is_one_for_sparks_query_and_for_planned_turns(
     assert window_rows(kept.rows) == WINDOWS.expected(ROWS)
 
 
+@pytest.mark.parametrize("slots", [(1, 2, 1), (2, 1, 2)], ids=str)
+def test_a_stage_whose_state_is_divided_goes_on_over_its_plan_on_as_many_slots(
+    spark: SparkSession, engine: EngineFactory, spool: SpoolFactory, slots: Sequence[int]
+) -> None:
+    source, kept, runs = spool(), Kept(), engine(policy="fifo", state_store="rocksdb")
+    before = queries(spark)
+    runs.submit(counted(source, kept, parallelism=slots[0]))
+    for number, each in enumerate(slots):
+        runs.set_slots({"p.w": each})
+        in_turns(runs, source, PARTS[4 * number : 4 * number + 1])
+        # Before the first division Spark has to plan a batch; after it, no query of its own comes any more.
+        assert queries(spark) == before + (number == 0)
+        in_turns(runs, source, PARTS[4 * number + 1 : 4 * number + 4])
+        stage = runs._pipelines["p"].stages[0]
+        assert isinstance(stage, held.HeldStage)
+        assert isinstance(stage._query, planned_query.PlannedQuery)
+        last = stage._query._batches.execution()
+        assert last.numStateStores() == each
+        assert last.executedPlan().execute().getNumPartitions() == each
+    assert window_rows(kept.rows) == WINDOWS.expected(ROWS)
+    runs.stop()
+    again = engine(policy="fifo", state_store="rocksdb")
+    again.submit(counted(source, kept, parallelism=slots[0]))
+    assert again.slots == {"p.w": slots[-1]}
+    in_turns(again, source, [[reading(1000, 1000.0)]])
+    assert window_rows(kept.rows) == WINDOWS.expected([*ROWS, reading(1000, 1000.0)])
+
+
+def test_a_deduplication_that_watches_event_time_takes_a_new_query_where_two_slots_become_one(
+    spark: SparkSession, engine: EngineFactory, spool: SpoolFactory
+) -> None:
+    def once(rows: DataFrame) -> DataFrame:
+        return rows.withWatermark("ts", "10 seconds").dropDuplicates(["id", "ts"])
+
+    source, kept, runs = spool(), Kept(), engine(policy="fifo", state_store="rocksdb")
+    before = queries(spark)
+    runs.submit(with_state(source, kept, once, slots=2))
+    in_turns(runs, source, PARTS[:3])
+    assert queries(spark) == before
+    runs.set_slots({"p.it": 1})
+    in_turns(runs, source, PARTS[2:3])
+    assert queries(spark) == before + 1
+    in_turns(runs, source, PARTS[3:6])
+    assert sorted(row["id"] for row in kept.rows) == list(range(120))
+
+
 def test_old_logs_and_state_of_planned_turns_are_removed(
     engine: EngineFactory, spool: SpoolFactory, state: Path
 ) -> None:

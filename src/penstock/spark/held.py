@@ -360,11 +360,14 @@ class HeldStage(StageBase):
         """Either to the end or, if Spark refuses, not at all."""
         if self._stopped:
             raise PenstockError(f"stage {self.name!r} must run for its slots to change, but has stopped")
+        query, goes_on = self._query, None
         try:
-            self._query.stop(lambda: self._flush_due)
+            query.stop(lambda: self._flush_due)
             self._adrift = False
             self._checkpoint.divide(self.place.session, slots)
             self.go_by(slots)
+            # Its plan is there: neither a query nor its first batch have to be made for it.
+            goes_on = query.divided(slots) if isinstance(query, PlannedQuery) else None
         except Exception as error:
             if self._checkpoint.unfinished is not None:
                 self.fail(error)
@@ -372,7 +375,7 @@ class HeldStage(StageBase):
             log.warning("the slots of stage %r stay as they are: %s", self.name, error)
             raise PenstockError(f"the state of stage {self.name!r} could not be divided: {error}") from error
         finally:
-            self._query = self._new_query()
+            self._query = goes_on or self._new_query()
             self._reached_before = self.line.progress(self.now)
             self.loads_state = True
 

@@ -99,6 +99,14 @@ class PlannedQuery:
         """Never: it is no query of Spark's any more."""
         return False
 
+    def divided(self, slots: int) -> PlannedQuery | None:
+        """What goes on over the state that was divided for so many slots; None where that takes a new query.
+
+        Once this one has stopped.
+        """
+        batches = self._batches.divided(slots)
+        return None if batches is None else PlannedQuery(self._query, batches, self._callback)
+
     def stop(self, wants_more: Callable[[], bool] = lambda: False) -> None:
         """Runs batches without rows while they are wanted, and gives up the state in memory."""
         with self._turns:

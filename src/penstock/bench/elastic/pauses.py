@@ -8,7 +8,7 @@ from statistics import median
 from typing import Any
 
 TURNS_AFTER = 2
-"""The first turn after a division loads the state, the next one loads it for batches over one plan."""
+"""The first turn after a division loads the state; the next one once more where its query was made anew."""
 USUAL_TURNS = 10
 """Before and after, whose median is the usual length of a turn."""
 Told = Mapping[str, Any]

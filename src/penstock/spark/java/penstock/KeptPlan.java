@@ -56,6 +56,44 @@ final class KeptPlan {
       marked.copyTagsFrom(plan);
       return marked;
     }
+    return withChildren(plan, children);
+  }
+
+  /**
+   * The same plan with its files read in another number of tasks; null where it is not only that number which changes.
+   * A node that watches event time forgets that there is one task, so that Spark plans around it. In the plan's session.
+   */
+  static SparkPlan inTasks(SparkPlan plan, int before, int tasks) {
+    if (plan instanceof CoalesceExec && !isCoalesced(((CoalesceExec) plan).child())) {
+      CoalesceExec read = (CoalesceExec) plan;
+      return read.numPartitions() == before ? read.copy(tasks, read.child()) : null;
+    }
+    boolean forgets = plan instanceof EventTimeWatermarkExec && Math.min(before, tasks) == 1;
+    if (forgets || plan instanceof FileSourceScanExec) {
+      return null;
+    }
+    List children = new ArrayList();
+    Iterator given = plan.children().iterator();
+    while (given.hasNext()) {
+      SparkPlan child = inTasks((SparkPlan) given.next(), before, tasks);
+      if (child == null) {
+        return null;
+      }
+      children.add(child);
+    }
+    return withChildren(plan, children);
+  }
+
+  private static boolean isCoalesced(SparkPlan plan) {
+    boolean found = plan instanceof CoalesceExec;
+    Iterator children = plan.children().iterator();
+    while (!found && children.hasNext()) {
+      found = isCoalesced((SparkPlan) children.next());
+    }
+    return found;
+  }
+
+  private static SparkPlan withChildren(SparkPlan plan, List children) {
     Seq all = CollectionConverters$.MODULE$.asScala(children).toSeq();
     return all.equals(plan.children()) ? plan : (SparkPlan) plan.withNewChildren(all);
   }

@@ -15,6 +15,7 @@ import org.apache.spark.sql.execution.SparkPlan;
 import org.apache.spark.sql.execution.datasources.FileIndex;
 import org.apache.spark.sql.execution.metric.SQLMetric;
 import org.apache.spark.sql.execution.streaming.checkpointing.CommitMetadata$;
+import org.apache.spark.sql.execution.streaming.checkpointing.OffsetSeq;
 import org.apache.spark.sql.execution.streaming.checkpointing.OffsetSeq$;
 import org.apache.spark.sql.execution.streaming.checkpointing.OffsetSeqMetadata;
 import org.apache.spark.sql.execution.streaming.checkpointing.OffsetSeqMetadata$;
@@ -28,6 +29,7 @@ import org.apache.spark.sql.execution.streaming.runtime.WatermarkPropagator$;
 import org.apache.spark.sql.execution.streaming.runtime.WatermarkTracker;
 import org.apache.spark.sql.internal.SQLConf;
 import scala.Option;
+import scala.Tuple2;
 import scala.collection.Iterator;
 import scala.collection.immutable.Nil$;
 import scala.collection.immutable.Seq;
@@ -44,6 +46,7 @@ import scala.runtime.BoxedUnit;
  */
 public class PlannedBatches {
   private static final int RETAINED_EVERY = 10;
+  private static final String TASKS = "spark.sql.shuffle.partitions";
   private static final String CODE = "spark.sql.codegen.factoryMode";
 
   private final MicroBatchExecution query;
@@ -66,6 +69,20 @@ public class PlannedBatches {
     // watched has one watermark throughout; Spark would look for the nodes that are gone.
     this.watermarks = plan == watched
         ? WatermarkPropagator$.MODULE$.apply(session.sessionState().conf()) : new OneWatermark();
+  }
+
+  private PlannedBatches(PlannedBatches before, SparkPlan plan, int slots) {
+    this.query = before.query;
+    this.session = before.session;
+    this.plan = plan;
+    this.scans = before.scans;
+    this.grant = before.grant;
+    this.watermarks = before.watermarks;
+    this.last = before.last;
+    session.sessionState().conf().setConfString(TASKS, Integer.toString(slots));
+    Tuple2 division = (Tuple2) query.offsetLog().getLatest().get();
+    OffsetSeqMetadata divided = (OffsetSeqMetadata) ((OffsetSeq) division._2()).metadataOpt().get();
+    this.last = new Batch(this, ((Long) division._1()).longValue(), divided);
   }
 
   /** What runs the batches after the query's last one; null where Spark must plan each by itself. While held. */
@@ -126,6 +143,21 @@ public class PlannedBatches {
     if (query.commitLog().get(last.currentBatchId()).isEmpty()) {
       throw new IllegalStateException(
           "query " + query.name() + " must have committed batch " + last.currentBatchId() + ", but has not");
+    }
+  }
+
+  /**
+   * What goes on once the state was divided for so many slots, which Spark writes down as a batch of its own; null where
+   * another number of slots takes another plan. Only after this one has stopped: state is read anew, for a run of its own.
+   */
+  public PlannedBatches divided(int slots) {
+    Option before = SparkSession.getActiveSession();
+    SparkSession.setActiveSession(session);
+    try {
+      SparkPlan changed = KeptPlan.inTasks(plan, last.numStateStores(), slots);
+      return changed == null ? null : new PlannedBatches(this, changed, slots);
+    } finally {
+      PlannedTurn.restore(before);
     }
   }
 
