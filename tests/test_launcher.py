@@ -142,6 +142,17 @@ def test_changed_requirements_are_installed_once_in_the_same_environment(ready: 
     assert (ready.root / ".venv/mark").exists()
 
 
+def test_the_set_up_ends_without_an_archive_of_classes_where_none_can_be_made(clone: Clone) -> None:
+    package = clone.root / "src/penstock/__main__.py"
+    package.write_text('import sys\nsys.exit("no room" if "install" in sys.argv else 0)\n')
+    done = clone.start("x")
+    assert done.returncode == 0
+    assert "making an archive of Spark's classes" in done.stderr
+    assert "it could not be made (" in done.stderr
+    assert "no room" in (clone.root / ".setup/log").read_text()
+    assert clone.start("x").stderr == ""
+
+
 @pytest.mark.parametrize("command", ["test", "bench"])
 def test_tests_and_benchmarks_want_the_second_file_too_and_others_then_keep_it(
     ready: Clone, command: str

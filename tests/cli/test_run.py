@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from tests.spark.conftest import eventually
 
 from penstock.cli.main import main
 
@@ -80,6 +81,12 @@ def test_until_idle_plays_the_trace_and_ends(
     assert "grant  copy.twice" in capsys.readouterr().out
 
 
+def watched(state: Path, capsys: pytest.CaptureFixture[str]) -> str:
+    """What `penstock top` shows: as it was a moment ago."""
+    assert main(["top", "--state", str(state), "--once"]) == 0
+    return capsys.readouterr().out
+
+
 @pytest.mark.spark
 @pytest.mark.slow
 def test_it_is_watched_while_it_runs_and_control_c_lets_turns_end_and_fails_no_pipeline(
@@ -90,8 +97,7 @@ def test_it_is_watched_while_it_runs_and_control_c_lets_turns_end_and_fails_no_p
     while not ids(tmp_path):
         assert process.poll() is None, process.stdout.read()
         time.sleep(0.05)
-    assert main(["top", "--state", str(tmp_path / "state"), "--once"]) == 0
-    assert "copy.twice" in capsys.readouterr().out
+    eventually(lambda: "copy.twice" in watched(tmp_path / "state", capsys))
     # To the group, as a terminal does it: the JVM gets it too.
     os.killpg(process.pid, signal.SIGINT)
     shown = process.stdout.read()

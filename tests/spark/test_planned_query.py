@@ -291,6 +291,37 @@ def test_a_join_within_windows_and_what_counts_its_pairs_go_on_over_one_plan(
     assert found == expected
 
 
+def triples(rows: DataFrame) -> DataFrame:
+    """Each row with itself and itself: two joins, neither of which forgets."""
+    from pyspark.sql import functions as F
+
+    timed = rows.withWatermark("ts", "1 second")
+    second, third = (timed.select(F.col("id").alias(name)) for name in ("second", "third"))
+    return timed.select("id").join(second, F.expr("id = second")).join(third, F.expr("second = third"))
+
+
+@pytest.mark.parametrize(("operator", "finds"), [(pairs, 11), (triples, len(ROWS))], ids=["pairs", "triples"])
+def test_joins_whose_state_is_divided_on_the_way_find_all_they_did(
+    engine: EngineFactory,
+    spool: SpoolFactory,
+    state: Path,
+    operator: Callable[[DataFrame], DataFrame],
+    finds: int,
+) -> None:
+    found = []
+    for slots in ((1, 1, 1), (1, 2, 1)):
+        source, kept = spool(f"for-{slots[1]}"), Kept()
+        runs = engine(state / str(slots[1]), policy="fifo", state_store="rocksdb")
+        runs.submit(with_state(source, kept, operator))
+        for number, each in enumerate(slots):
+            runs.set_slots({"p.it": each})
+            in_turns(runs, source, PARTS[4 * number : 4 * number + 4])
+        runs.stop()
+        found.append(sorted(map(str, kept.rows)))
+    assert found[0] == found[1]
+    assert len(found[0]) == finds
+
+
 def test_a_deduplication_forgets_and_drops_what_is_late_in_planned_turns_too(
     spark: SparkSession, engine: EngineFactory, spool: SpoolFactory
 ) -> None:

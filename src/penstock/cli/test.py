@@ -42,6 +42,8 @@ def run(args: argparse.Namespace) -> int:
     asked = ("tests: pytest", ("pytest", *args.pytest_arguments))
     steps = [asked] if args.pytest_arguments else [*CHECKS, *TESTS]
     _require(arguments[0] for _, arguments in steps)
+    if not args.pytest_arguments or KAFKA in args.pytest_arguments:
+        _install_classes()
     failed = [heading for heading, arguments in steps if not _passes(heading, arguments, root)]
     if failed:
         print(f"\nfailed: {', '.join(failed)}", flush=True)
@@ -55,6 +57,16 @@ def _install_kafka() -> None:
         if not jars.is_installed:
             print(f"installing the jars of {jars.name} (about a minute)", flush=True)
             jars.install()
+
+
+def _install_classes() -> None:
+    """Tests start Spark some dozens of times."""
+    from penstock.spark.class_archive import make_archive
+
+    try:
+        make_archive()
+    except PenstockError as error:
+        print(error, flush=True)
 
 
 def _passes(heading: str, arguments: Sequence[str], root: Path) -> bool:

@@ -356,6 +356,14 @@ class HeldStage(StageBase):
             self.place.dispatcher.changed(self)
         return max(self.now - began, 0.0)
 
+    def _goes_on(self, query: HeldQuery | PlannedQuery, slots: int) -> PlannedQuery | None:
+        """Over the plan that is there, without a new query and its first batch; None where they must be."""
+        try:
+            return query.divided(slots) if isinstance(query, PlannedQuery) else None
+        except Exception:
+            log.exception("stage %r goes on with a new query, as its plan could not be kept", self.name)
+            return None
+
     def _divide(self, slots: int) -> None:
         """Either to the end or, if Spark refuses, not at all."""
         if self._stopped:
@@ -366,8 +374,7 @@ class HeldStage(StageBase):
             self._adrift = False
             self._checkpoint.divide(self.place.session, slots)
             self.go_by(slots)
-            # Its plan is there: neither a query nor its first batch have to be made for it.
-            goes_on = query.divided(slots) if isinstance(query, PlannedQuery) else None
+            goes_on = self._goes_on(query, slots)
         except Exception as error:
             if self._checkpoint.unfinished is not None:
                 self.fail(error)

@@ -11,7 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from penstock.errors import PenstockError
+from penstock.spark.class_archive import archive_options, our_jars
 from penstock.spark.cluster.settings import (
+    EXECUTOR_OPTIONS,
     ONLY_HERE,
     cluster_preset,
     is_on_this_machine,
@@ -20,7 +22,6 @@ from penstock.spark.cluster.settings import (
 )
 from penstock.spark.jar import penstock_jar
 from penstock.spark.jvm import java_session, jvm
-from penstock.spark.kafka.jars import class_path
 from penstock.spark.setting import LOGGING, Setting
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("penstock")
 
+DRIVER_OPTIONS = "spark.driver.extraJavaOptions"
 FILE_MANAGER = "spark.sql.streaming.checkpointFileManagerClass"
 FILE_SYSTEM = "spark.hadoop.fs.file.impl"
 RENAMING_MANAGER = (
@@ -107,7 +109,7 @@ def preset(cores: int) -> dict[str, Setting]:
         "spark.cleaner.periodicGC.interval": Setting("10min", "shuffle files of small turns are soon many"),
         "spark.driver.host": Setting("127.0.0.1", "nothing listens outside of this machine in local mode"),
         "spark.driver.bindAddress": Setting("127.0.0.1", "as above"),
-        "spark.driver.extraJavaOptions": Setting(
+        DRIVER_OPTIONS: Setting(
             "-XX:+UseSerialGC -XX:NewSize=600m -XX:ReservedCodeCacheSize=256m -XX:MinHeapFreeRatio=10 "
             "-XX:MaxHeapFreeRatio=20 -XX:-ShrinkHeapInSteps -XX:+IgnoreUnrecognizedVMOptions "
             "-XX:TrimNativeHeapInterval=10000 "
@@ -133,7 +135,8 @@ def build_session(
     """A session with the preset; `settings` override it. One session lives in a process at a time.
 
     Without a master its slots are `cores` threads of this process. On a cluster it takes what is there, of
-    one `region` if that is named, and executors find Penstock's classes in `state`, which they must reach.
+    one `region` if that is named; executors on other machines find Penstock's classes in `state`, which they
+    must reach.
     Where checkpoints lie on HDFS or an object store, not on `file:` paths, Spark's own choice stays.
     """
     from pyspark.sql import SparkSession
@@ -142,8 +145,13 @@ def build_session(
     where = master or f"local[{slots}]"
     builder = SparkSession.builder.master(where).appName(name)
     chosen = {key: setting.value for key, setting in _settings_for(where, slots, region).items()}
-    jars = (penstock_jar(), *class_path())
-    seen = shared_jars(jars, state) if master_kind(where) != "local" and state is not None else jars
+    jars, here = our_jars(), is_on_this_machine(where)
+    seen = jars if here or state is None else shared_jars(jars, state)
+    for key in (DRIVER_OPTIONS, EXECUTOR_OPTIONS) if here else (DRIVER_OPTIONS,):
+        chosen[key] = f"{chosen.get(key, '')} {archive_options()}".strip()
+    if master_kind(where) != "local":
+        # An executor that does not find the class of a plugin ends, also where it does not reach the state.
+        chosen["spark.jars"] = ",".join(map(str, jars))
     chosen |= {
         "spark.driver.extraClassPath": os.pathsep.join(map(str, jars)),
         "spark.executor.extraClassPath": os.pathsep.join(map(str, seen)),

@@ -15,6 +15,7 @@ from penstock.bench.crash import Life
 from penstock.bench.crash_trace import Comparison, TraceSettings, compare, expected, trace_lines
 from penstock.bench.crash_worker import found, write_trace
 from penstock.cli.main import main
+from penstock.spark.class_archive import archive_path
 from penstock.spark.cluster.daemon import ClusterError, Daemon
 from penstock.spark.cluster.standalone import NICENESS, StandaloneCluster, WorkerSize
 
@@ -53,6 +54,17 @@ def test_status_shows_the_workers_that_up_has_started(
 def test_workers_leave_the_processors_to_drivers_first(cluster: StandaloneCluster) -> None:
     behind = psutil.Process().nice() + NICENESS
     assert [psutil.Process(each.pid).nice() for each in cluster.workers()] == [behind] * 3
+
+
+def test_workers_start_with_the_archive_of_classes(cluster: StandaloneCluster) -> None:
+    if not archive_path().exists():
+        pytest.skip("no archive was made: penstock install class-archive")
+    for worker in cluster.workers():
+        assert str(archive_path()) in maps(worker.pid)
+
+
+def maps(process: int) -> set[str]:
+    return {each.path for each in psutil.Process(process).memory_maps()}
 
 
 def test_a_second_cluster_in_the_same_place_is_refused(cluster: StandaloneCluster) -> None:
@@ -98,11 +110,15 @@ def test_workers_and_then_the_driver_are_killed_and_every_row_is_there_once(
     finally:
         second.end()
     assert compare(expected(lines), found(tmp_path)) == Comparison(lost=0, doubled=0, wrong_windows=0)
+    told = [log.read_text() for log in cluster.folder.glob("work/*/app-*/*/stderr")]
+    assert len(told) > 2
+    assert not any("begins cold" in each for each in told)
 
 
 def _kill_in_a_turn(worker: Daemon, driver: Life) -> None:
     """Lets a task hang on a stopped executor, whose turn cannot end, then kills both with SIGKILL."""
     (executor,) = worker.executors
+    assert not archive_path().exists() or str(archive_path()) in maps(executor.pid)
     executor.send_signal(signal.SIGSTOP)
     driver.until("hangs", LIMIT_SECONDS)
     os.kill(worker.pid, signal.SIGKILL)

@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from penstock.errors import PenstockError
+from penstock.spark.class_archive import archive_options
 from penstock.spark.cluster.executors import ExecutorWatch
-from penstock.spark.cluster.settings import cluster_preset
+from penstock.spark.cluster.settings import EXECUTOR_OPTIONS, cluster_preset
 from penstock.spark.feeders import wait_for
 from penstock.spark.session import build_session, prepare_session
 
@@ -17,15 +18,18 @@ if TYPE_CHECKING:
 
 WORKER_MEMORY = "512m"
 START_SECONDS = 180.0
-JAVA_OPTIONS = "spark.executor.extraJavaOptions"
 FEWER_THREADS = "-XX:TieredStopAtLevel=1 -XX:CICompilerCount=1 -XX:MaxMetaspaceSize=192m -Xms64m"
 """Sixteen JVMs that compile all they run, on two cores, would be all that is measured."""
 
 
 def session_on(master: str, state: Path, more: Mapping[str, str] | None = None) -> SparkSession:
     """Executors as small as Spark lets them be."""
-    options = f"{cluster_preset(master)[JAVA_OPTIONS].value} {FEWER_THREADS}"
-    settings = {"spark.executor.memory": WORKER_MEMORY, JAVA_OPTIONS: options, "spark.executor.cores": "1"}
+    options = f"{cluster_preset(master)[EXECUTOR_OPTIONS].value} {FEWER_THREADS} {archive_options()}"
+    settings = {
+        "spark.executor.memory": WORKER_MEMORY,
+        EXECUTOR_OPTIONS: options,
+        "spark.executor.cores": "1",
+    }
     return build_session(master=master, state=state, settings={**settings, **(more or {})})
 
 

@@ -13,6 +13,7 @@ from penstock.errors import PenstockError
 from penstock.spark.setting import LOGGING, Setting
 
 MasterKind = Literal["local", "standalone", "yarn", "kubernetes"]
+EXECUTOR_OPTIONS = "spark.executor.extraJavaOptions"
 JARS = ".jars"
 """The folder of the state directory that holds what executors load."""
 ONLY_HERE = ("spark.driver.host", "spark.driver.bindAddress")
@@ -73,9 +74,13 @@ def cluster_preset(master: str, region: str | None = None) -> dict[str, Setting]
         "spark.scheduler.revive.interval": Setting(
             "100ms", "a task whose wait for its executor is over is looked at once in this time, else in 1 s"
         ),
-        "spark.executor.extraJavaOptions": Setting(
+        EXECUTOR_OPTIONS: Setting(
             f"-XX:+UseSerialGC -XX:ReservedCodeCacheSize=128m -Dlog4j2.configurationFile={LOGGING.as_uri()}",
             "executors of few cores need no threads to collect garbage; no noise in their logs",
+        ),
+        "spark.plugins": Setting(
+            "penstock.WarmExecutors",
+            "an executor loads the code of turns before it is given tasks, not with the first of them",
         ),
         "spark.speculation": Setting(
             "false", "a second copy of a slow task takes a slot that the scheduler has given to another stage"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import sys
@@ -15,6 +16,7 @@ from typing import Literal
 
 import psutil
 
+from penstock.spark.class_archive import archive_options, our_jars
 from penstock.spark.cluster.daemon import ClusterError, Daemon, Records, launch
 from penstock.spark.cluster.settings import region_resource
 from penstock.spark.feeders import wait_for
@@ -217,7 +219,7 @@ class StandaloneCluster:
         arguments = ["--host", HOST, "--port", "0", "--webui-port", "0"]
         # However often executors are lost, their application stays.
         options = "-Dspark.master.rest.enabled=false -Dspark.deploy.maxExecutorRetries=-1"
-        pid = launch(MASTER_CLASS, arguments, {**_SMALL, "SPARK_MASTER_OPTS": options}, self._log("master"))
+        pid = launch(MASTER_CLASS, arguments, {**_small(), "SPARK_MASTER_OPTS": options}, self._log("master"))
         self._records.write(Daemon("master", "master", pid, _started(pid)))
 
     def _launch_worker(self, name: str, size: WorkerSize, url: str) -> int:
@@ -233,7 +235,7 @@ class StandaloneCluster:
             f"-Dspark.worker.resourcesFile={work / 'resources.json'}"
         )
         environment = {
-            **_SMALL,
+            **_small(),
             "SPARK_WORKER_OPTS": options,
             "SPARK_LOCAL_DIRS": str(work),
             "PYSPARK_PYTHON": sys.executable,
@@ -279,11 +281,20 @@ class StandaloneCluster:
             log.unlink()
 
 
-_SMALL = {
-    "SPARK_LOCAL_IP": HOST,
-    "SPARK_DAEMON_MEMORY": "256m",
-    "SPARK_DAEMON_JAVA_OPTS": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1",
-}
+def _inherited(name: str) -> list[str]:
+    return [value] if (value := os.environ.get(name)) else []
+
+
+def _small() -> dict[str, str]:
+    """Little memory, few threads; and our jars first, as the archive of classes is made with them."""
+    return {
+        "SPARK_LOCAL_IP": HOST,
+        "SPARK_DAEMON_MEMORY": "256m",
+        "SPARK_DAEMON_JAVA_OPTS": f"-XX:+UseSerialGC -XX:TieredStopAtLevel=1 {archive_options()}".strip(),
+        "SPARK_DAEMON_CLASSPATH": os.pathsep.join(
+            [*map(str, our_jars()), *_inherited("SPARK_DAEMON_CLASSPATH")]
+        ),
+    }
 
 
 def _started(pid: int) -> float:

@@ -28,7 +28,7 @@ public class BatchRows extends AbstractFunction2 implements Serializable {
   private final StructType schema;
   private final String zone;
 
-  private BatchRows(StructType schema, String zone) {
+  BatchRows(StructType schema, String zone) {
     this.schema = schema;
     this.zone = zone;
   }

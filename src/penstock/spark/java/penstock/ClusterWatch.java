@@ -194,7 +194,7 @@ public class ClusterWatch extends SparkListener {
     while (ids.hasNext()) {
       String id = (String) ids.next();
       Object known = executors.get(id);
-      if (known != null && all.isExecutorActive(id)) {
+      if (known != null && all.isExecutorActive(id) && WarmExecutors.isReady(id)) {
         lines.append(id).append('\t').append(known).append('\n');
       }
     }

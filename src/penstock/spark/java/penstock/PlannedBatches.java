@@ -67,8 +67,7 @@ public class PlannedBatches {
     this.grant = grant;
     // The query's own has a watermark for the next batch as soon as it has looked whether there is one. What is not
     // watched has one watermark throughout; Spark would look for the nodes that are gone.
-    this.watermarks = plan == watched
-        ? WatermarkPropagator$.MODULE$.apply(session.sessionState().conf()) : new OneWatermark();
+    this.watermarks = propagator(plan != watched);
   }
 
   private PlannedBatches(PlannedBatches before, SparkPlan plan, int slots) {
@@ -77,12 +76,21 @@ public class PlannedBatches {
     this.plan = plan;
     this.scans = before.scans;
     this.grant = before.grant;
-    this.watermarks = before.watermarks;
+    // The one before may know of a batch that did not come, as the division took its number.
+    this.watermarks = propagator(before.watermarks instanceof OneWatermark);
     this.last = before.last;
     session.sessionState().conf().setConfString(TASKS, Integer.toString(slots));
     Tuple2 division = (Tuple2) query.offsetLog().getLatest().get();
     OffsetSeqMetadata divided = (OffsetSeqMetadata) ((OffsetSeq) division._2()).metadataOpt().get();
+    if (!Integer.toString(slots).equals(divided.conf().apply(TASKS))) {
+      throw new IllegalStateException("the state of query " + query.name() + " must have been divided for " + slots
+          + " slots, but its last batch says " + divided.conf().apply(TASKS));
+    }
     this.last = new Batch(this, ((Long) division._1()).longValue(), divided);
+  }
+
+  private WatermarkPropagator propagator(boolean one) {
+    return one ? new OneWatermark() : WatermarkPropagator$.MODULE$.apply(session.sessionState().conf());
   }
 
   /** What runs the batches after the query's last one; null where Spark must plan each by itself. While held. */
