@@ -11,7 +11,7 @@ from penstock.bench.result import BenchResult, Table
 from penstock.bench.stats import single
 from penstock.bench.workers import Worker
 
-STAGES, ROWS = 40, 400
+STAGES, ROWS = 40, 800
 WARMUP_SECONDS, SECONDS = 15.0, 15.0
 
 

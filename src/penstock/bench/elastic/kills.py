@@ -114,7 +114,7 @@ def worker_kills(stand: Stand, result: BenchResult, kills: int = KILLS) -> None:
     scale = Scale(1.0, seconds, RATE, RATE, nodes=NODES, replicas=REPLICAS, peak_share=0.4, warmup=warmup)
     killer = Killer(kills)
     run = stand.run("static", scale, killer)
-    waiting = [(each["at"], sum(each["waiting"].values())) for each in run.samples]
+    waiting = run.counted.latencies.outstanding(seconds)
     moments = [at - run.began for at in killer.at]
     took = recoveries(waiting, moments, seconds)
     _tell(result, run.counted.lost, run.counted.doubled, took, kills)
@@ -134,6 +134,8 @@ def _tell(result: BenchResult, lost: int, doubled: int, took: Sequence[float], w
 
 def setup() -> Mapping[str, Any]:
     return {
+        "backlog": "words that were due and had not come to the consumer, looked at ten times a second; "
+        f"before a kill the most in {BEFORE_SECONDS:g} s",
         "kills": f"SIGKILL to a worker and its executor every {GAP_SECONDS:g} s, of {NODES} workers at "
-        f"{RATE:g} sentences/s with {sum(REPLICAS.values())} replicas; another worker is started at once"
+        f"{RATE:g} sentences/s with {sum(REPLICAS.values())} replicas; another worker is started at once",
     }

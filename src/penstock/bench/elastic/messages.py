@@ -97,6 +97,17 @@ class Latencies:
             kept &= ~((self.due >= moment) & (self.due < moment + after_seconds))
         return float(self.seconds[kept].mean()) if kept.any() else float("nan")
 
+    def outstanding(self, until: float, step: float = 0.1) -> list[tuple[float, int]]:
+        """Moments, and how many words were due by then and had not come.
+
+        >>> Latencies(np.array([1.0, 1.0]), np.array([0.5, 2.0])).outstanding(4.0, step=1.0)
+        [(0.0, 0), (1.0, 2), (2.0, 1), (3.0, 0)]
+        """
+        due, came = np.sort(self.due), np.sort(self.due + self.seconds)
+        moments = np.arange(0.0, until, step)
+        left = np.searchsorted(due, moments, "right") - np.searchsorted(came, moments, "right")
+        return [(float(at), int(words)) for at, words in zip(moments, left, strict=True)]
+
     def by_minute(self, minute: float) -> list[tuple[float, float]]:
         """Minute and mean latency, where words were due."""
         found = []

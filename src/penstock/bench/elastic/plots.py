@@ -51,13 +51,13 @@ def _draw_run(places: Sequence[Axes], run: Run) -> None:
 def draw_kills(
     figure: Figure, waiting: Sequence[tuple[float, int]], kills: Sequence[float], recovered: Sequence[float]
 ) -> None:
-    """Rows that wait, with a line at each kill and the time until the backlog was as before."""
+    """The backlog, with a line at each kill and the time until it was as before."""
     axes = figure.subplots()
     axes.plot(*zip(*waiting, strict=True), color=PLAIN, linewidth=1)
     for at, seconds in zip(kills, recovered, strict=True):
         axes.axvline(at, color="#D55E00", linewidth=1)
         axes.axvspan(at, at + seconds, color="#f3d9c9", zorder=0)
-    plain_axes(axes, "rows that wait while workers are killed (emulated service)")
+    plain_axes(axes, "words on their way while workers are killed (emulated service)")
     axes.set_xlabel("s")
     axes.set_ylim(bottom=0)
 
