@@ -5,8 +5,16 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
+from penstock.spark.class_archive import archive_options
 from penstock.spark.jvm import jvm
-from penstock.spark.session import FILE_MANAGER, FILE_SYSTEM, prepare_session, preset, session_warnings
+from penstock.spark.session import (
+    DRIVER_OPTIONS,
+    FILE_MANAGER,
+    FILE_SYSTEM,
+    prepare_session,
+    preset,
+    session_warnings,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -59,6 +67,7 @@ def test_every_setting_of_the_preset_has_a_value_and_a_reason() -> None:
 def test_the_session_of_the_preset_has_its_settings_and_needs_no_warning(spark: SparkSession) -> None:
     assert session_warnings(spark) == []
     chosen = {key: setting.value for key, setting in preset(2).items()}
+    chosen[DRIVER_OPTIONS] = f"{chosen[DRIVER_OPTIONS]} {archive_options()}".strip()
     assert {key: spark.conf.get(key, None) for key in chosen} == chosen
     assert spark.sparkContext.defaultParallelism == 2
 
