@@ -42,7 +42,7 @@ def main(folder: Path, region: str, master: str, servers: str) -> None:
 def east(servers: str) -> Pipeline:
     table = pa.table({"id": range(ROWS), "value": [f'{{"id": {number}}}' for number in range(ROWS)]})
     pipeline = Pipeline("east")
-    rows = pipeline.source("rows", sources.Replay(table, rows_per_second=ROWS))
+    rows = pipeline.source("rows", sources.Replay(table, rows_per_second=ROWS, loop=False))
     rows.operator("text", lambda frame: frame.select("value")).sink("topic", sinks.Kafka(servers, TOPIC))
     return pipeline
 
@@ -52,7 +52,7 @@ def west(servers: str) -> Pipeline:
     records = pipeline.source("records", sources.Kafka(servers, TOPIC))
     parsed = records.parse("parsed", "id BIGINT NOT NULL")
     twice = parsed.operator("twice", lambda frame: frame.selectExpr("id", "2 * id as twice"))
-    twice.sink("kept", sinks.JsonLines("kept"))
+    twice.sink("kept", sinks.JsonLines(str(Path.cwd() / "kept")))
     return pipeline
 
 

@@ -129,20 +129,20 @@ def test_a_broker_that_restarts_costs_no_row_and_none_comes_twice(
 ) -> None:
     import pyarrow.parquet as pq
 
-    made, runs = topic(2), engine(consumption="at-most-20")
-    made.write(names(0, 3000))
+    made, runs = topic(2), engine(consumption="at-most-5")
+    made.write(names(0, 9000))
     running = runs.submit(into(made, tmp_path / "out"))
     eventually(lambda: any((tmp_path / "out").glob("*.parquet")))
     broker.stop()
     eventually(lambda: not running.stages[0].may_run)
-    assert 0 < running.rows_waiting < 3000  # turns were under way, and more were to come
+    assert 0 < running.rows_waiting < 9000  # turns were under way, and more were to come
     assert runs.pipelines == {"p": "running"}
     broker.start()
     runs.reschedule(consumption="all")
-    made.write(names(3000, 3100))
+    made.write(names(9000, 9100))
     runs.drain()
     found = pq.read_table(tmp_path / "out")["text"].to_pylist()
-    assert sorted(found) == names(0, 3100)
+    assert sorted(found) == names(0, 9100)
 
 
 def test_records_that_expired_stop_the_pipeline_with_a_choice_and_each_choice_goes_on(
