@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -18,7 +19,9 @@ from penstock.workloads.riot.topologies import topology
 NODES = (1, 2, 4, 8)
 SIDES = {"pool": "Penstock", "plain": "a query for each operator"}
 START_RATES = {"pool": 24.0, "plain": 6.0}
-WARMUP_SECONDS, SETTLE_SECONDS, SECONDS, DRAIN_SECONDS = 25.0, 4.0, 8.0, 40.0
+WARMUP_SECONDS, NODE_WARMUP_SECONDS = 60.0, 15.0
+"""Before the first step, and more for each node: every process compiles for itself, on the same two cores."""
+SETTLE_SECONDS, SECONDS, DRAIN_SECONDS = 4.0, 8.0, 40.0
 DRAIN_TRIES = 4
 SLOW_RATE, SLOW_SECONDS = 10.0, 20.0
 """Below that rate a step lasts longer: a handful of rows says little."""
@@ -49,6 +52,7 @@ def pred_nodes(
         "policy": POLICY,
         "rival": "one always-on streaming query for each operator on the same number of one-slot workers",
         "instances": {nodes: instances_on(topology("pred").instances, nodes) for nodes in sizes},
+        "warmup_seconds": {nodes: warmup_seconds(nodes) for nodes in sizes},
         "without a job": "Penstock runs turns of stages without state that take less than a job costs in the "
         "driver, in a slot of the pool, as on any cluster; the rival's batches all go to the workers",
         "instances are": "the paper's, the same on both sides, at most as many as nodes",
@@ -78,6 +82,19 @@ def _drained(worker: Worker) -> None:
         )
 
 
+def warmup_seconds(nodes: int) -> float:
+    """Of either side."""
+    return WARMUP_SECONDS + nodes * NODE_WARMUP_SECONDS
+
+
+def _warm_up(worker: Worker, rate: float, seconds: float) -> None:
+    """A cold side may fall behind, which ends a step early: it goes on once it is empty."""
+    ends = time.monotonic() + seconds
+    while (left := ends - time.monotonic()) > 0:
+        worker.ask(do="step", rate=rate, settle=left, seconds=1.0)
+        _drained(worker)
+
+
 def _search(folder: Path, side: str, nodes: int, say: Callable[[str], None]) -> Curve:
     place = folder / f"pred-{side}-{nodes}"
     (place / "driver").mkdir(parents=True)
@@ -86,7 +103,7 @@ def _search(folder: Path, side: str, nodes: int, say: Callable[[str], None]) -> 
         with Worker("penstock.bench.elastic.pred_worker", place / "driver", *arguments) as worker:
             worker.ready()
             start = START_RATES[side]
-            worker.ask(do="step", rate=start, settle=WARMUP_SECONDS, seconds=1.0)
+            _warm_up(worker, start, warmup_seconds(nodes))
 
             def measure(rate: float) -> Step:
                 _drained(worker)
