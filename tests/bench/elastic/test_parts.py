@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import threading
+import time
 from pathlib import Path
 from typing import Any, cast
 
@@ -16,7 +17,7 @@ from penstock.bench.elastic.driver_worker import check_left, place_of
 from penstock.bench.elastic.efficiency import curve
 from penstock.bench.elastic.kills import Killer, recoveries
 from penstock.bench.elastic.pauses import Pause, pauses_of
-from penstock.bench.elastic.pred_nodes import held_rate
+from penstock.bench.elastic.pred_nodes import held_rate, warm_up
 from penstock.bench.elastic.pred_worker import SERVICE_SECONDS, emulated_pred, instances_on
 from penstock.bench.elastic.scale import SCENARIOS, Scale
 from penstock.bench.elastic.stand import _beside
@@ -80,6 +81,24 @@ def test_nodes_bring_more_until_the_driver_is_full() -> None:
 
 def test_a_thread_without_a_turn_has_no_place() -> None:
     assert place_of(sys._getframe()) == ""
+
+
+def test_a_side_that_falls_behind_while_it_is_cold_is_warmed_up_to_the_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clock, asked = [0.0], []
+
+    class Cold:
+        def ask(self, do: str, **said: float) -> bool:
+            # Its first step ends early, as rows were late; it is empty after a second.
+            first = do == "step" and not asked
+            clock[0] += 10.0 if first else said.get("settle", 1.0)
+            asked.append((do, said.get("settle")))
+            return True
+
+    monkeypatch.setattr(time, "monotonic", lambda: clock[0])
+    warm_up(cast(Any, Cold()), 6.0, 60.0)
+    assert asked == [("step", 60.0), ("drain", None), ("step", 49.0), ("drain", None)]
 
 
 def test_both_sides_of_pred_have_the_instances_of_the_paper_as_far_as_there_are_nodes() -> None:

@@ -87,7 +87,7 @@ def warmup_seconds(nodes: int) -> float:
     return WARMUP_SECONDS + nodes * NODE_WARMUP_SECONDS
 
 
-def _warm_up(worker: Worker, rate: float, seconds: float) -> None:
+def warm_up(worker: Worker, rate: float, seconds: float) -> None:
     """A cold side may fall behind, which ends a step early: it goes on once it is empty."""
     ends = time.monotonic() + seconds
     while (left := ends - time.monotonic()) > 0:
@@ -103,7 +103,7 @@ def _search(folder: Path, side: str, nodes: int, say: Callable[[str], None]) -> 
         with Worker("penstock.bench.elastic.pred_worker", place / "driver", *arguments) as worker:
             worker.ready()
             start = START_RATES[side]
-            _warm_up(worker, start, warmup_seconds(nodes))
+            warm_up(worker, start, warmup_seconds(nodes))
 
             def measure(rate: float) -> Step:
                 _drained(worker)
