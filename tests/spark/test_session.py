@@ -95,4 +95,4 @@ def test_hadoop_settings_are_sent_without_the_files_they_came_from(spark: SparkS
 def test_the_heap_that_a_large_turn_needed_is_given_back_at_once(spark: SparkSession) -> None:
     bean = jvm(spark).java.lang.management.ManagementFactory.getRuntimeMXBean()
     taken = set(bean.getInputArguments())
-    assert {"-XX:MaxHeapFreeRatio=20", "-XX:-ShrinkHeapInSteps", "-XX:TrimNativeHeapInterval=10000"} <= taken
+    assert {"-XX:MaxHeapFreeRatio=50", "-XX:-ShrinkHeapInSteps", "-XX:TrimNativeHeapInterval=10000"} <= taken

@@ -2,6 +2,7 @@
 
 import logging
 import os
+import re
 import signal
 import sys
 import threading
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 log = logging.getLogger("penstock")
 
 DRIVER_OPTIONS = "spark.driver.extraJavaOptions"
+DRIVER_MEMORY = "spark.driver.memory"
+LEAST_YOUNG_MEGABYTES, YOUNG_SHARE = 600, 0.3
 FILE_MANAGER = "spark.sql.streaming.checkpointFileManagerClass"
 FILE_SYSTEM = "spark.hadoop.fs.file.impl"
 RENAMING_MANAGER = (
@@ -38,8 +41,20 @@ RENAMING_MANAGER = (
 QUIET_FILE_SYSTEM = "penstock.QuietLocalFileSystem"
 
 
-def preset(cores: int) -> dict[str, Setting]:
-    """Settings for a session of `cores` slots whose state lies on `file:` paths."""
+def young_megabytes(memory: str) -> int:
+    """What of a heap of so much, as Spark's settings say it, is for young objects.
+
+    >>> young_megabytes("1g"), young_megabytes("4096m"), young_megabytes("8g")
+    (600, 1228, 2457)
+    """
+    said = re.fullmatch(r"\s*(\d+)\s*([mgt])b?\s*", memory.lower())
+    # Of what it cannot read, or that is smaller still, Spark or Java will tell.
+    megabytes = int(said[1]) * {"m": 1, "g": 2**10, "t": 2**20}[said[2]] if said else 0
+    return max(LEAST_YOUNG_MEGABYTES, int(YOUNG_SHARE * megabytes))
+
+
+def preset(cores: int, memory: str = "1g") -> dict[str, Setting]:
+    """Settings for a session of `cores` slots and so much heap, whose state lies on `file:` paths."""
     return {
         FILE_MANAGER: Setting(
             RENAMING_MANAGER,
@@ -70,6 +85,15 @@ def preset(cores: int) -> dict[str, Setting]:
             "false", "what a turn sends to its tasks is small, and in local mode stays where it is"
         ),
         "spark.broadcast.checksum": Setting("false", "as above"),
+        "spark.broadcast.blockSize": Setting(
+            "128k",
+            "each broadcast begins with a block of memory, 4 MB by default, and a turn has several",
+        ),
+        "spark.buffer.pageSize": Setting(
+            "1m",
+            "an aggregation takes memory by pages, for a hundred groups too; by default they have up to 64 MB, "
+            "too large for the young part of the heap: turns leave them for collections of all of it",
+        ),
         "spark.sql.sources.parallelPartitionDiscovery.threshold": Setting(
             "100000", "listing a few files must not become a Spark job"
         ),
@@ -110,14 +134,15 @@ def preset(cores: int) -> dict[str, Setting]:
         "spark.driver.host": Setting("127.0.0.1", "nothing listens outside of this machine in local mode"),
         "spark.driver.bindAddress": Setting("127.0.0.1", "as above"),
         DRIVER_OPTIONS: Setting(
-            "-XX:+UseSerialGC -XX:NewSize=600m -XX:ReservedCodeCacheSize=256m -XX:MinHeapFreeRatio=10 "
-            "-XX:MaxHeapFreeRatio=20 -XX:-ShrinkHeapInSteps -XX:+IgnoreUnrecognizedVMOptions "
-            "-XX:TrimNativeHeapInterval=10000 "
+            f"-XX:+UseSerialGC -XX:NewSize={young_megabytes(memory)}m -XX:ReservedCodeCacheSize=256m "
+            "-XX:MinHeapFreeRatio=40 -XX:MaxHeapFreeRatio=50 -XX:-ShrinkHeapInSteps "
+            "-XX:+IgnoreUnrecognizedVMOptions -XX:TrimNativeHeapInterval=10000 "
             f"-Dlog4j2.configurationFile={LOGGING.as_uri()}",
             "the serial collector needs no threads; young objects get room to die of age, as each "
-            "collection of old ones is a pause of 0.3 s or more (1 GB of heap in all); what a large turn "
-            "needed goes back to the system after it, from the heap and from beside it, where a heap that is "
-            "taken whole at the start would cost small machines 0.5 GB for good; no console noise",
+            "collection of old ones is a pause of 0.2 s or more; with little room among the old ones there "
+            "would be many; what a large turn needed goes back to the system after it, from the heap and "
+            "from beside it, where a heap that is taken whole at the start would cost small machines 0.5 GB "
+            "for good; no console noise",
         ),
     }
 
@@ -144,7 +169,8 @@ def build_session(
     slots = cores or os.cpu_count() or 1
     where = master or f"local[{slots}]"
     builder = SparkSession.builder.master(where).appName(name)
-    chosen = {key: setting.value for key, setting in _settings_for(where, slots, region).items()}
+    memory = (settings or {}).get(DRIVER_MEMORY, "1g")
+    chosen = {key: setting.value for key, setting in _settings_for(where, slots, memory, region).items()}
     jars, here = our_jars(), is_on_this_machine(where)
     seen = jars if here or state is None else shared_jars(jars, state)
     for key in (DRIVER_OPTIONS, EXECUTOR_OPTIONS) if here else (DRIVER_OPTIONS,):
@@ -182,8 +208,8 @@ def _show_workers_the_package(session: "SparkSession") -> None:
         environment["PYTHONPATH"] = os.pathsep.join(filter(None, [*known, here]))
 
 
-def _settings_for(master: str, slots: int, region: str | None) -> dict[str, Setting]:
-    chosen = preset(slots)
+def _settings_for(master: str, slots: int, memory: str, region: str | None) -> dict[str, Setting]:
+    chosen = preset(slots, memory)
     if master_kind(master) != "local":
         chosen |= cluster_preset(master, region)
     if not is_on_this_machine(master):
