@@ -13,6 +13,9 @@ from penstock.spark.query import INTERPRETED, AfterBatch, HeldQuery, is_worth_co
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+ROWS_WORTH_WHOLE_STAGES = 1_000
+"""Spark writes and looks up the code of whole stages for each batch, some milliseconds; interpreted, a row
+costs several microseconds."""
 MOST_FLUSHES = 5
 """Batches without rows at a stop, one for each operator with state at the most."""
 
@@ -58,7 +61,7 @@ class PlannedQuery:
     def suit(self, rows: int) -> None:
         """As a held query's. Where whole stages can read all rows, only what state keeps is interpreted."""
         few_kept = not is_worth_compiling(int(rows * self._kept_share))
-        many_read = is_worth_compiling(self._query.rows_within(rows))
+        many_read = self._query.rows_within(rows) >= ROWS_WORTH_WHOLE_STAGES
         self._is_whole = self._can_be_whole and few_kept and many_read
         if self._is_whole:
             self._query.run_with(INTERPRETED)

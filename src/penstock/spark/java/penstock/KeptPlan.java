@@ -10,6 +10,7 @@ import org.apache.spark.sql.execution.ProjectExec;
 import org.apache.spark.sql.execution.SparkPlan;
 import org.apache.spark.sql.execution.UnionExec;
 import org.apache.spark.sql.execution.WholeStageCodegenExec;
+import org.apache.spark.sql.execution.aggregate.BaseAggregateExec;
 import org.apache.spark.sql.execution.exchange.ShuffleExchangeExec;
 import org.apache.spark.sql.execution.streaming.operators.stateful.EventTimeWatermarkExec;
 import org.apache.spark.sql.execution.streaming.operators.stateful.StateStoreRestoreExec;
@@ -121,6 +122,54 @@ final class KeptPlan {
       whole = isWhole((SparkPlan) children.next(), within);
     }
     return whole;
+  }
+
+  /**
+   * The same plan with code of whole stages only where rows are read one by one. Behind an aggregation there are few:
+   * to write that code anew for each batch would take longer than they do.
+   */
+  static SparkPlan wholeWhereRead(SparkPlan plan) {
+    if (plan instanceof WholeStageCodegenExec) {
+      return isBehindAggregation(plan) ? withoutStage(((WholeStageCodegenExec) plan).child()) : plan;
+    }
+    List children = new ArrayList();
+    Iterator given = plan.children().iterator();
+    while (given.hasNext()) {
+      children.add(wholeWhereRead((SparkPlan) given.next()));
+    }
+    return withChildren(plan, children);
+  }
+
+  /** The nodes of a whole stage as they are without one. */
+  private static SparkPlan withoutStage(SparkPlan plan) {
+    if (plan instanceof InputAdapter) {
+      return wholeWhereRead(((InputAdapter) plan).child());
+    }
+    List children = new ArrayList();
+    Iterator given = plan.children().iterator();
+    while (given.hasNext()) {
+      children.add(withoutStage((SparkPlan) given.next()));
+    }
+    return withChildren(plan, children);
+  }
+
+  /** Whether what a whole stage reads has been aggregated before. */
+  private static boolean isBehindAggregation(SparkPlan plan) {
+    boolean behind = plan instanceof InputAdapter && aggregates(plan);
+    Iterator children = plan.children().iterator();
+    while (!behind && children.hasNext()) {
+      behind = isBehindAggregation((SparkPlan) children.next());
+    }
+    return behind;
+  }
+
+  private static boolean aggregates(SparkPlan plan) {
+    boolean does = plan instanceof BaseAggregateExec;
+    Iterator children = plan.children().iterator();
+    while (!does && children.hasNext()) {
+      does = aggregates((SparkPlan) children.next());
+    }
+    return does;
   }
 
   private static boolean readsRows(SparkPlan plan) {

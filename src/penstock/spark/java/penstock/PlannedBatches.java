@@ -171,6 +171,7 @@ public class PlannedBatches {
 
   /** Begins the next batch, of all that was granted since the last; its number. */
   public long begin() {
+    TurnThread.isKnown(session);
     OffsetSeqMetadata before = (OffsetSeqMetadata) last.offsetSeqMetadata();
     OffsetSeqMetadata now = OffsetSeqMetadata$.MODULE$.apply(
         tracker().currentWatermark(), System.currentTimeMillis(), before.conf());
@@ -201,10 +202,15 @@ public class PlannedBatches {
     SQLConf settings = session.sessionState().conf();
     String before = settings.getConfString(CODE);
     settings.setConfString(CODE, "FALLBACK");
+    Option active = SparkSession.getActiveSession();
+    SparkSession.setActiveSession(session);
     try {
-      return KeptPlan.isWhole(last.executedPlan());
+      SparkPlan whole = last.executedPlan();
+      ((Batch) last).ready = KeptPlan.wholeWhereRead(whole);
+      return KeptPlan.isWhole(whole);
     } finally {
       settings.setConfString(CODE, before);
+      PlannedTurn.restore(active);
     }
   }
 
@@ -279,6 +285,7 @@ public class PlannedBatches {
   /** A batch whose plan is there before anything is analysed. */
   private static final class Batch extends IncrementalExecution {
     private final SparkPlan planned;
+    private SparkPlan ready;
 
     Batch(PlannedBatches all, long number, OffsetSeqMetadata metadata) {
       super(
@@ -291,6 +298,10 @@ public class PlannedBatches {
 
     public SparkPlan sparkPlan() {
       return planned;
+    }
+
+    public SparkPlan executedPlan() {
+      return ready == null ? super.executedPlan() : ready;
     }
 
     public void assertOptimized() {}

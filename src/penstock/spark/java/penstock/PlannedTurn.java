@@ -113,6 +113,7 @@ public class PlannedTurn extends QueryExecution {
 
   /** The result of the plan for the files that are granted now. */
   public static Dataset now(SparkSession session, LogicalPlan analyzed, SparkPlan plan) {
+    TurnThread.isKnown(session);
     Option before = SparkSession.getActiveSession();
     SparkSession.setActiveSession(session);
     try {
@@ -136,6 +137,7 @@ public class PlannedTurn extends QueryExecution {
    * the job would cost more than its rows.
    */
   public static void here(SparkSession session, SparkPlan plan, StructType schema, String file) throws IOException {
+    TurnThread.isKnown(session);
     Option before = SparkSession.getActiveSession();
     SparkSession.setActiveSession(session);
     // Handed on, but not made the thread's own: settings are those of the session, and blocks those of the driver.

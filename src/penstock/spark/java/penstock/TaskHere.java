@@ -16,6 +16,7 @@ import org.apache.spark.memory.TaskMemoryManager;
 import org.apache.spark.rdd.InputFileBlockHolder$;
 import org.apache.spark.rdd.RDD;
 import org.apache.spark.storage.BlockManager;
+import org.apache.spark.unsafe.Platform;
 import scala.Function2;
 import scala.Option;
 import scala.collection.Iterator;
@@ -47,6 +48,60 @@ final class TaskHere {
 
   /** What `work` makes of the rows, as a task of Spark's would: with memory, locks and settings of its own. */
   static Object run(RDD rows, Function2 work, Properties settings) {
+    Own task = new Own(rows, work, settings);
+    task.start();
+    boolean interrupted = false;
+    while (task.isAlive()) {
+      try {
+        task.join();
+      } catch (InterruptedException problem) {
+        interrupted = true;
+        task.interrupt();
+      }
+    }
+    if (interrupted) {
+      Thread.currentThread().interrupt();
+    }
+    return task.made();
+  }
+
+  /**
+   * A thread for one task. What libraries keep for a thread is found at once in a new one; in threads that have run much
+   * else it is looked for among all of that, for each row.
+   */
+  private static final class Own extends Thread {
+    private final RDD rows;
+    private final Function2 work;
+    private final Properties settings;
+    private Object made;
+    private Throwable problem;
+
+    Own(RDD rows, Function2 work, Properties settings) {
+      super("penstock-task");
+      setDaemon(true);
+      this.rows = rows;
+      this.work = work;
+      this.settings = settings;
+    }
+
+    public void run() {
+      try {
+        made = here(rows, work, settings);
+      } catch (Throwable thrown) {
+        problem = thrown;
+      }
+    }
+
+    Object made() {
+      if (problem != null) {
+        // As it is, checked or not.
+        Platform.throwException(problem);
+      }
+      return made;
+    }
+  }
+
+  private static Object here(RDD rows, Function2 work, Properties settings) {
     SparkEnv env = SparkEnv$.MODULE$.get();
     long number = NUMBERS.incrementAndGet();
     TaskMemoryManager memory = new TaskMemoryManager(env.memoryManager(), number);
