@@ -24,6 +24,7 @@ from tests.spark.streams import (
 )
 
 from penstock import Engine, Pipeline, Spool
+from penstock.scheduling import Grant
 from penstock.spark.held import HeldStage
 
 pytestmark = pytest.mark.spark
@@ -95,6 +96,7 @@ def paused_with(rows: list[Row], runs: Engine, source: Spool, kept: Kept) -> Hel
     """A windowed stage that has these rows, and may not run yet."""
     [stage] = runs.submit(windowed("p", source, Windows(5), kept)).stages
     assert isinstance(stage, HeldStage)
+    runs.drain()
     stage.paused = True
     source.append(table(rows))
     return stage
@@ -127,6 +129,40 @@ def test_rows_that_were_granted_before_a_stop_wait_since_one_moment(
     stage.place.dispatcher.changed(stage)
     runs.drain()
     assert window_rows(kept.rows) == Windows(5).expected(rows)
+
+
+def test_a_new_stage_starts_before_its_first_rows_and_no_sink_hears_of_it(
+    engine: EngineFactory, spool: SpoolFactory
+) -> None:
+    source, kept, turns, runs = spool(), Kept(), Turns(), engine()
+    runs.on_turn(turns)
+    [stage] = runs.submit(windowed("p", source, Windows(10), kept)).stages
+    eventually(lambda: stage.journal.entry.batch == 0)
+    [started] = [each for each in runs.decisions("p.w") if isinstance(each, Grant)]
+    assert started.rows == 0
+    assert "its start" in started.reason
+    rows = readings(100, seconds=40)
+    source.append(table(rows))
+    runs.drain()
+    assert window_rows(kept.rows) == Windows(10).expected(rows)
+    assert [record.rows_in for record in turns.of("p.w")] == [100]
+    assert len(kept.turns) == 1
+
+
+def test_a_stage_that_has_run_does_not_start_before_its_rows_again(
+    engine: EngineFactory, spool: SpoolFactory
+) -> None:
+    source, kept, first, rows = spool(), Kept(), engine(), readings(100, seconds=40)
+    source.append(table(rows[:50]))
+    first.submit(windowed("p", source, Windows(10), kept))
+    first.drain()
+    first.stop()
+    second = engine()
+    second.submit(windowed("p", source, Windows(10), kept))
+    assert not [each for each in second.decisions("p.w") if isinstance(each, Grant)]
+    source.append(table(rows[50:]))
+    second.drain()
+    assert window_rows(kept.rows) == Windows(10).expected(rows)
 
 
 def test_a_window_leaves_with_the_turn_that_completes_it(engine: EngineFactory, spool: SpoolFactory) -> None:

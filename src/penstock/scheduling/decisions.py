@@ -43,7 +43,7 @@ class Choice:
     """Whether no turn should fit by what is known, and few rows tell whether that is so."""
 
     def __str__(self) -> str:
-        work = count(self.stage.rows_waiting, "row") if self.stage.rows_waiting else "a flush"
+        work = count(self.stage.rows_waiting, "row") if self.stage.rows_waiting else self._without_rows
         chosen = self.went_first.value or self.policy.reason(self.stage)
         words = [
             f"{chosen}: {work}",
@@ -57,6 +57,10 @@ class Choice:
         if self.stage.slots > self.pool_slots:
             words.append(f"needs {count(self.stage.slots, 'slot')}, the pool has {self.pool_slots}")
         return "; ".join(words)
+
+    @property
+    def _without_rows(self) -> str:
+        return "its start" if self.stage.starts else "a flush"
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,8 @@ class StageView:
 
     `ready_since` is when it began to wait with something to do, `oldest_arrival` when the oldest
     waiting row arrived at its source, `slots` how many it needs (k). `latency_seconds` is the least
-    target below it, None where there is none. `flush` says that a turn without rows is wanted too.
+    target below it, None where there is none. `flush` says that a turn without rows is wanted too, and
+    `starts` that all it would do is to start the stage, so that its first rows need not wait for that.
 
     `depth` is the number of stages its rows still have before them. Learned while it runs are
     `seconds_per_row` (of turn, for a row taken; 0 while not known), `selectivity` (rows out per row in) and
@@ -46,6 +47,7 @@ class StageView:
     slots: int = 1
     latency_seconds: float | None = None
     flush: bool = False
+    starts: bool = False
     depth: int = 0
     seconds_per_row: float = 0.0
     selectivity: float = 1.0

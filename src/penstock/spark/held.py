@@ -7,10 +7,11 @@ import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
+from math import inf
 from typing import TYPE_CHECKING, Any
 
 from penstock.errors import PenstockError
-from penstock.queues.journal import Journal
+from penstock.queues.journal import Journal, Taken
 from penstock.scheduling.decisions import Grant
 from penstock.scheduling.stage_view import StageView
 from penstock.spark.arrow_files import BatchTable
@@ -94,6 +95,8 @@ class HeldStage(StageBase):
         self._adrift = False
         self._flush_due = False
         self._flush_since = 0.0
+        # A new one starts while slots are idle, by a batch without rows: Spark plans, and makes its state.
+        self._starts_early = journal.entry.batch < 0 and not _any_rows(journal.entry.grants)
         self._parts = parts
         self._checkpoint = Checkpoint(place.folder / "checkpoint")
         self._query: HeldQuery | PlannedQuery = self._new_query()
@@ -125,9 +128,17 @@ class HeldStage(StageBase):
         since = self.inputs.ready_since
         flush_since = self._flush_since if self._flush_due else None
         if rows == 0 or since is None:
-            return self.base_view(0, self._flush_since, self._flush_since, True) if self._flush_due else None
+            return self._view_without_rows()
         oldest = self.inputs.oldest_arrival or since
         return self.base_view(rows, since, oldest, self._flush_due, flush_since=flush_since)
+
+    def _view_without_rows(self) -> StageView | None:
+        if self._flush_due:
+            return self.base_view(0, self._flush_since, self._flush_since, True)
+        if not self._starts_early or self._grant is not None:
+            return None
+        made = self.base_view(0, self.place.started_at, self.place.started_at, True)
+        return replace(made, starts=True, start_deadline=inf)
 
     def turn(self, grant: Grant) -> None:
         try:
@@ -152,6 +163,7 @@ class HeldStage(StageBase):
                 self._flush_due = False
             if slices is not None:
                 self.place.dispatcher.took(self, self._ledger.took.rows)
+            self._starts_early = self._starts_early and not grant.rows
             self._begin(adrift)
         except BaseException as error:
             self.fail(error)
@@ -222,15 +234,16 @@ class HeldStage(StageBase):
         served = self._grants.take_served()
         set_pool(self.place)
         if batch <= self.journal.entry.batch:
-            rows.frame().write.format("noop").mode("overwrite").save()
+            _run_for_nothing(rows)
             # Windows that it has completed: Spark runs what flushes them next.
             self._raise_watermark()
             return self._grant is None
         took = self._ledger.took if served else TurnInput()
         # Windows that a turn without rows brings out were completed by the turn before it.
         self._last_took, self._last_served = took if served else self._last_took, served
+        starts, self._starts_early = self._starts_early and not took.rows, False
         result = self.result(rows, self._dating(self._last_took), self._context)
-        written = self.write(result, batch)
+        written = _only_started(rows) if starts else self.write(result, batch)
         written = self._after(result, written, batch, served)
         self._commit(batch, served, written)
         visible_at = self.reveal(written, took, batch)
@@ -246,7 +259,10 @@ class HeldStage(StageBase):
         if grant is None:
             self.place.dispatcher.changed(self)
             return True
-        self.account(Outcome(batch, grant, took, took.rows, written.rows, visible_at), result.arrivals)
+        if starts:
+            self.books.abandoned(self.now)
+        else:
+            self.account(Outcome(batch, grant, took, took.rows, written.rows, visible_at), result.arrivals)
         self.place.dispatcher.finished(self)
         return True
 
@@ -394,3 +410,18 @@ class HeldStage(StageBase):
                 self._query.stop(lambda: self._flush_due)
             finally:
                 self._ledger.close()
+
+
+def _any_rows(grants: Mapping[int, Mapping[str, tuple[Taken, ...]]]) -> bool:
+    return any(taken for queues in grants.values() for taken in queues.values())
+
+
+def _run_for_nothing(rows: Rows) -> None:
+    """One whole action over a batch, as Spark wants it for its state; what comes of it goes nowhere."""
+    rows.frame().write.format("noop").mode("overwrite").save()
+
+
+def _only_started(rows: Rows) -> Written:
+    """A batch without rows, of which no sink hears."""
+    _run_for_nothing(rows)
+    return Written(0)
