@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from penstock.scheduling import (
     AtMost,
-    BatchIt,
     Fifo,
     Grant,
     Hold,
@@ -22,6 +21,7 @@ from penstock.scheduling import (
     SchedulingError,
     StageView,
 )
+from penstock.scheduling.policies import BatchIt
 
 
 def view(name: str, rows: int = 10, since: float = 0.0, slots: int = 1, flush: bool = False) -> StageView:

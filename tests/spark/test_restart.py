@@ -110,9 +110,10 @@ def test_windows_that_waited_for_a_turn_without_rows_come_out_after_a_restart(
     source, folder = spool(), tmp_path / "out"
     first = engine(slots=1)
     pipeline = windowed(source, folder)
-    running = first.submit(pipeline)
-    first.on_turn(lambda record: setattr(running.stages[0], "paused", True))
+    # Before the stage is there: it does not start without rows, and its first turn is the query's first.
     source.append(table([reading(1, 1.0), reading(2, 12.0)]))
+    first.on_turn(lambda record: setattr(first._pipelines["p"].stages[0], "paused", True))
+    first.submit(pipeline)
     eventually(lambda: first.stages()[0].figures.total_turns == 1)
     assert folder_rows(folder, "n") == []
     first.stop()

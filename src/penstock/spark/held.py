@@ -234,7 +234,7 @@ class HeldStage(StageBase):
         served = self._grants.take_served()
         set_pool(self.place)
         if batch <= self.journal.entry.batch:
-            _run_for_nothing(rows)
+            rows.frame().write.format("noop").mode("overwrite").save()
             # Windows that it has completed: Spark runs what flushes them next.
             self._raise_watermark()
             return self._grant is None
@@ -416,12 +416,7 @@ def _any_rows(grants: Mapping[int, Mapping[str, tuple[Taken, ...]]]) -> bool:
     return any(taken for queues in grants.values() for taken in queues.values())
 
 
-def _run_for_nothing(rows: Rows) -> None:
-    """One whole action over a batch, as Spark wants it for its state; what comes of it goes nowhere."""
-    rows.frame().write.format("noop").mode("overwrite").save()
-
-
 def _only_started(rows: Rows) -> Written:
     """A batch without rows, of which no sink hears."""
-    _run_for_nothing(rows)
+    rows.table()
     return Written(0)

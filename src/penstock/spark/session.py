@@ -91,7 +91,7 @@ def preset(cores: int, memory: str = "1g") -> dict[str, Setting]:
         ),
         "spark.buffer.pageSize": Setting(
             "1m",
-            "an aggregation takes memory by pages, for a hundred groups too; by default they have up to 64 MB, "
+            "an aggregation takes memory by pages, for a hundred groups too; by default they are of 64 MB, "
             "too large for the young part of the heap: turns leave them for collections of all of it",
         ),
         "spark.sql.sources.parallelPartitionDiscovery.threshold": Setting(
