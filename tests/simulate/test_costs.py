@@ -42,6 +42,24 @@ def test_a_turn_has_the_factor_of_the_measured_one_next_to_it_in_time() -> None:
     assert np.mean(drawn) == pytest.approx(1.0, abs=0.05)
 
 
+def test_a_turn_that_closes_windows_meets_the_nearest_that_did() -> None:
+    turns = [(1.0, 100, 1, 0.1), (2.0, 100, 1, 0.3), (3.0, 100, 1, 0.1), (4.0, 100, 1, 0.5)]
+    cost = fitted((rows, slots, seconds) for _, rows, slots, seconds in turns)
+    # A result in the second turn and one in the last; one between two turns is none of theirs.
+    chance = Chance(cost.meeting(turns, results=[2.2, 2.9, 4.4]), np.random.default_rng(1))
+    met = [chance.factor(now, closes=True) for now in (2.0, 2.9, 3.1, 4.0)]
+    assert met == pytest.approx([1.2, 1.2, 2.0, 2.0])
+    assert [chance.factor(now) for now in (1.0, 1.9, 2.1, 3.0)] == pytest.approx([0.4] * 4)
+    drawn = {round(chance.factor(9.0, closes=True), 6) for _ in range(100)}
+    assert drawn == {1.2, 2.0}
+
+
+def test_without_a_turn_that_closed_windows_all_are_met() -> None:
+    cost = fitted([(100, 1, 0.1), (100, 1, 0.3)]).meeting([(1.0, 100, 1, 0.1), (2.0, 100, 1, 0.3)], [9.0])
+    chance = Chance(cost, np.random.default_rng(1))
+    assert [chance.factor(now, closes=True) for now in (1.0, 2.0)] == pytest.approx([0.5, 1.5])
+
+
 def test_moments_must_be_those_of_the_factors() -> None:
     with pytest.raises(SimulationError) as error:
         TurnCost(0.1, factors=(1.0, 1.0), moments=(3.0,))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from math import inf
@@ -42,6 +42,9 @@ class TurnCost:
     """When these turns were granted, by the clock of the simulation. Where that is told, the factor of a turn
     is that of the measured one next to it in time: what made the turns of all stages slow at a moment does so
     again, to all of them together. Before the first and after the last it is drawn."""
+    closing: tuple[bool, ...] = field(default=(), repr=False)
+    """Which of these turns had results of windows, where that is known: they take longer than others of as
+    many rows, and a turn meets one of its own kind."""
 
     def __post_init__(self) -> None:
         for what in ("fixed_seconds", "row_seconds", "scv", "after_seconds"):
@@ -56,6 +59,11 @@ class TurnCost:
                 f"every factor of a turn must have its moment, got {len(self.factors)} factors and "
                 f"{len(self.moments)} moments: none could be met again"
             )
+        if self.closing and len(self.closing) != len(self.factors):
+            raise SimulationError(
+                f"of every factor it must be known whether its turn closed windows, got {len(self.factors)} "
+                f"factors and {len(self.closing)} that are known: nobody could tell which is which"
+            )
 
     def mean_seconds(self, rows: int, slots: int) -> float:
         return self.fixed_seconds + self.row_seconds * rows / slots
@@ -64,14 +72,25 @@ class TurnCost:
         """The same with slots that are taken for so long after a turn."""
         return replace(self, after_seconds=seconds)
 
-    def meeting(self, turns: Iterable[tuple[float, int, int, float]]) -> TurnCost:
+    def meeting(
+        self, turns: Iterable[tuple[float, int, int, float]], results: Sequence[float] = ()
+    ) -> TurnCost:
         """The same, whose chance is that of these turns at their moments: (granted at, rows, slots, seconds).
 
-        They may be others than it was learned from, such as those of a warm-up too.
+        They may be others than it was learned from, such as those of a warm-up too. `results` tell, in order,
+        when results of windows came: turns during which one did are met by turns that close windows.
         """
         listed = sorted(turns)
-        factors = [taken / max(self.mean_seconds(rows, slots), 1e-9) for _, rows, slots, taken in listed]
-        return replace(self, factors=tuple(factors), moments=tuple(granted for granted, *_ in listed))
+        return replace(
+            self,
+            factors=tuple(
+                taken / max(self.mean_seconds(rows, slots), 1e-9) for _, rows, slots, taken in listed
+            ),
+            moments=tuple(granted for granted, *_ in listed),
+            closing=tuple(
+                _any_within(results, granted, granted + taken) for granted, *_, taken in listed if results
+            ),
+        )
 
     def since(self, begin: float) -> TurnCost:
         """The same by a clock that is at 0 when that of its moments is at `begin`."""
@@ -84,27 +103,61 @@ class TurnCost:
 
 
 class Chance:
-    """Factors of mean 1, by which turns are longer or shorter than on average: met again or drawn."""
+    """Factors of mean 1, by which turns are longer or shorter than on average: met again or drawn.
+
+    Turns that close windows meet others that did, and so do those that do not, where that is known.
+    """
 
     def __init__(self, cost: TurnCost, generator: np.random.Generator):
+        every = _Measured(cost, generator)
+        kinds = {closes: _Measured(cost, generator, closes) for closes in (False, True)}
+        self._of_kind = {closes: kind if kind.factors else every for closes, kind in kinds.items()}
+        self._drawn_by_scv = _Drawn(cost.scv, generator)
         self._scv = cost.scv
-        self._measured: Sequence[float] = cost.factors
-        self._moments: Sequence[float] = cost.moments
+
+    def factor(self, now: float, *, closes: bool = False) -> float:
+        """Of a turn that is granted now; `closes`: it completes windows."""
+        if self._scv == 0.0:
+            return 1.0
+        measured = self._of_kind[closes]
+        return measured.factor(now) if measured.factors else self._drawn_by_scv.factor()
+
+
+class _Measured:
+    """Of measured turns, all or those of one kind."""
+
+    def __init__(self, cost: TurnCost, generator: np.random.Generator, closes: bool | None = None):
+        chosen = [
+            place
+            for place in range(len(cost.factors))
+            if closes is None or (cost.closing and cost.closing[place] == closes)
+        ]
+        self.factors = [cost.factors[place] for place in chosen]
+        self._moments = [cost.moments[place] for place in chosen] if cost.moments else []
+        self._generator = generator
+        self._drawn: list[float] = []
+
+    def factor(self, now: float) -> float:
+        if self._moments and self._moments[0] <= now <= self._moments[-1]:
+            return self.factors[_nearest(self._moments, now)]
+        if not self._drawn:
+            begin, count = int(self._generator.integers(len(self.factors))), len(self.factors)
+            # The last is taken first.
+            self._drawn = [self.factors[(begin + place) % count] for place in range(IN_A_ROW)][::-1]
+        return self._drawn.pop()
+
+
+class _Drawn:
+    """By a gamma distribution of mean 1."""
+
+    def __init__(self, scv: float, generator: np.random.Generator):
+        self._scv = scv
         self._generator = generator
         self._drawn: list[float] = []
         self._block = FIRST_BLOCK
 
-    def factor(self, now: float) -> float:
-        """Of a turn that is granted now."""
-        if self._scv == 0.0:
-            return 1.0
-        if self._moments and self._moments[0] <= now <= self._moments[-1]:
-            return self._measured[_nearest(self._moments, now)]
-        if not self._drawn and self._measured:
-            begin, count = int(self._generator.integers(len(self._measured))), len(self._measured)
-            # The last is taken first.
-            self._drawn = [self._measured[(begin + place) % count] for place in range(IN_A_ROW)][::-1]
-        elif not self._drawn:
+    def factor(self) -> float:
+        if not self._drawn:
             shape = 1.0 / self._scv
             self._drawn = self._generator.gamma(shape, self._scv, self._block).tolist()
             # Few at first: there may be thousands of stages with a turn now and then.
@@ -115,6 +168,11 @@ class Chance:
 def _nearest(moments: Sequence[float], now: float) -> int:
     place = bisect_left(moments, now)
     return place - 1 if place and now - moments[place - 1] < moments[place] - now else place
+
+
+def _any_within(times: Sequence[float], begin: float, end: float) -> bool:
+    place = bisect_right(times, begin)
+    return place < len(times) and times[place] <= end
 
 
 def fitted(turns: Iterable[tuple[int, int, float]]) -> TurnCost:

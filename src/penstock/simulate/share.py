@@ -162,7 +162,8 @@ def costs_of(run: ShareRun) -> dict[str, TurnCost]:
         if warm:
             cost = fitted((turn.rows, turn.slots, turn.seconds) for turn in warm)
             found[load.name] = cost.meeting(
-                (turn.granted_at, turn.rows, turn.slots, turn.seconds) for turn in turns
+                ((turn.granted_at, turn.rows, turn.slots, turn.seconds) for turn in turns),
+                run.windows_at(load),
             )
     return found
 

@@ -64,9 +64,10 @@ def reordered(costs: Mapping[str, TurnCost], seen: Part, wanted: Part, seed: int
 
 
 def _in_pieces(cost: TurnCost, pieces: Sequence[Piece]) -> TurnCost:
-    moments, factors = list[float](), list[float]()
+    moments, factors, closing = list[float](), list[float](), list[bool]()
     for piece in pieces:
         first, last = bisect_left(cost.moments, piece.begin), bisect_left(cost.moments, piece.end)
         moments += [each + piece.later for each in cost.moments[first:last]]
         factors += cost.factors[first:last]
-    return replace(cost, factors=tuple(factors), moments=tuple(moments))
+        closing += cost.closing[first:last]
+    return replace(cost, factors=tuple(factors), moments=tuple(moments), closing=tuple(closing))

@@ -160,16 +160,15 @@ class Station:
         """Takes the rows of a turn; when it ends and what it will write follow from them."""
         now = grant.at
         taken = self.inbox.take(self.inbox.rows_waiting if self.setup.native else grant.rows, now)
-        cost = self.setup.cost
-        seconds = cost.mean_seconds(taken.rows.count, grant.slots) * self._chance.factor(now)
-        seconds += cost.after_seconds
-        windows: tuple[float, ...] = ()
-        carried = self._carried
+        cost, carried = self.setup.cost, self._carried
+        windows = self._closed(self._windows, taken, now) if self._windows is not None else ()
+        factor = self._chance.factor(now, closes=bool(windows))
+        ends_at = now + cost.mean_seconds(taken.rows.count, grant.slots) * factor + cost.after_seconds
         if self._windows is None:
-            result = self._passed_on(taken, now + seconds, now)
+            result = self._passed_on(taken, ends_at, now)
         else:
-            windows, result = self._closed(self._windows, taken, now + seconds, now)
-        turn = Turn(self, grant, taken, now + seconds, places, result, windows, self._carried - carried)
+            result = self._results(windows, taken, ends_at)
+        turn = Turn(self, grant, taken, ends_at, places, result, windows, self._carried - carried)
         self._idle.remove(grant.stage)
         self.running[grant.stage] = turn
         self.waits_as = ""
@@ -189,19 +188,21 @@ class Station:
             parcel.least = min((each.least for each in taken.parcels if each.least is not None), default=None)
         return parcel
 
-    def _closed(
-        self, windows: OpenWindows, taken: Taken, ends_at: float, now: float
-    ) -> tuple[tuple[float, ...], Parcel | None]:
-        """The windows that the turn completes, and their results, dated by when their frontier was there."""
+    def _closed(self, windows: OpenWindows, taken: Taken, now: float) -> tuple[float, ...]:
+        """The ends of the windows that the turn completes."""
+        assert isinstance(self.inbox, Messages)
+        windows.take(taken.parcels)
+        reached = self.inbox.sources.taken(now)
+        return tuple(windows.close(reached)) if reached is not None else ()
+
+    def _results(self, ends: tuple[float, ...], taken: Taken, ends_at: float) -> Parcel | None:
+        """Of the windows that the turn completes, dated by when their frontier was there."""
         assert isinstance(self.inbox, Messages)
         assert self.setup.window is not None
-        windows.take(taken.parcels)
         self._carried += taken.rows.count * self.setup.selectivity
-        sources = self.inbox.sources
-        reached = sources.taken(now)
-        ends = windows.close(reached) if reached is not None else []
         if not ends:
-            return (), None
+            return None
+        sources = self.inbox.sources
         count = max(floor(self._carried + 1e-9), len(ends))
         self._carried = max(self._carried - count, 0.0)
         late = self.setup.window.late_seconds
@@ -209,8 +210,7 @@ class Station:
         times = [end + late if date is None else date for end, date in zip(ends, dates, strict=True)]
         rows = Rows(times, [count / len(ends)] * len(ends), count)
         context: PriorityContext | None = taken.context
-        parcel = Parcel(rows, ends_at, self.name, ends[-1], ends[0] - MICROSECOND, context)
-        return tuple(ends), parcel
+        return Parcel(rows, ends_at, self.name, ends[-1], ends[0] - MICROSECOND, context)
 
     def end(self, turn: Turn, measured_from: float) -> None:
         """The turn has ended well."""

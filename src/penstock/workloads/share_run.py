@@ -175,6 +175,10 @@ class ShareRun:
         """When the batches of a pipeline had their results at the sink."""
         return tuple(at for at, _ in self._told[load.name].read)
 
+    def windows_at(self, load: Load) -> tuple[float, ...]:
+        """When the windows of a pipeline were at the sink, in order."""
+        return tuple(sorted(self._told[load.name].results.values()))
+
     def created_at(self, load: Load) -> float | None:
         """When Spark created the pipeline's source, in epoch seconds; None before that is known."""
         clock = self._told[load.name].clock

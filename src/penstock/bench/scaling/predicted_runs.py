@@ -229,7 +229,12 @@ def job_cost(job: JobRun, warmup: float) -> TurnCost | None:
     """What turns of a job cost after the warm-up, with all of them to be met again; None without any."""
     warm = [(each.rows, each.slots, each.seconds) for each in job.turns if each.granted_at >= warmup]
     turns = [(each.granted_at, each.rows, each.slots, each.seconds) for each in job.turns]
-    return fitted(warm).meeting(turns) if warm else None
+    return fitted(warm).meeting(turns, _results_of(job)) if warm else None
+
+
+def _results_of(job: JobRun) -> list[float]:
+    """When they were at the sink."""
+    return sorted(completed + latency for completed, latency, missing in job.samples if not missing)
 
 
 def tenants_delays(measured: TenantsMeasured) -> Delays:
@@ -240,10 +245,5 @@ def tenants_delays(measured: TenantsMeasured) -> Delays:
         for turn in each.turns
     ]
     came = {each.job.name: sorted(at for _, _, at in each.fed) for each in measured.jobs}
-    shown = {
-        each.job.name: sorted(
-            completed + latency for completed, latency, missing in each.samples if not missing
-        )
-        for each in measured.jobs
-    }
+    shown = {each.job.name: _results_of(each) for each in measured.jobs}
     return replace(delays_of(turns, came, measured.warmup), shown=shown_before(turns, shown))
