@@ -12,7 +12,6 @@ from penstock.scheduling import (
     Fifo,
     Grant,
     Hold,
-    Llf,
     LongestQueue,
     MinLatency,
     MinMemory,
@@ -21,7 +20,6 @@ from penstock.scheduling import (
     SchedulingError,
     StageView,
 )
-from penstock.scheduling.policies import BatchIt
 
 
 def view(name: str, rows: int = 10, since: float = 0.0, slots: int = 1, flush: bool = False) -> StageView:
@@ -177,20 +175,6 @@ def test_a_flush_is_granted_without_rows() -> None:
     assert isinstance(grant, Grant)
     assert grant.rows == 0
     assert grant.reason == "waited longest: a flush; waited 0.50 s; 1 of 1 slot free"
-
-
-@pytest.mark.parametrize("policy", [Fifo(), Llf(), BatchIt()], ids=str)
-def test_a_stage_that_would_only_start_goes_behind_all_work(policy: Policy) -> None:
-    scheduler = Scheduler(policy, slots=1)
-    early = replace(view("new", rows=0, since=0.0, flush=True), starts=True)
-    scheduler.wait(early)
-    scheduler.wait(view("busy", since=5.0))
-    assert grants(scheduler, 5.0) == ["busy"]
-    scheduler.finished("busy", 6.0)
-    decision = scheduler.next(6.0)
-    assert isinstance(decision, Grant)
-    assert (decision.stage, decision.rows) == ("new", 0)
-    assert "its start; waited 6.00 s" in decision.reason
 
 
 def test_new_figures_replace_the_old_ones() -> None:

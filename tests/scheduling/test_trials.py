@@ -77,13 +77,6 @@ def test_part_of_a_block_would_teach_nothing() -> None:
     assert scheduler.next(PROBE_SECONDS).stage == "urgent"
 
 
-def test_a_start_without_rows_would_teach_nothing() -> None:
-    scheduler = Scheduler(Llf(), 1)
-    scheduler.wait(replace(NEW, rows_waiting=0, flush=True, starts=True))
-    scheduler.wait(urgent(PROBE_SECONDS))
-    assert scheduler.next(PROBE_SECONDS).stage == "urgent"
-
-
 def test_policies_that_know_no_deadlines_have_no_first_turns() -> None:
     scheduler = Scheduler(Sjf(), 1)
     scheduler.wait(replace(NEW, fixed_seconds=1.0))

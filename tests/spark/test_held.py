@@ -96,7 +96,7 @@ def paused_with(rows: list[Row], runs: Engine, source: Spool, kept: Kept) -> Hel
     """A windowed stage that has these rows, and may not run yet."""
     [stage] = runs.submit(windowed("p", source, Windows(5), kept)).stages
     assert isinstance(stage, HeldStage)
-    runs.drain()
+    eventually(lambda: stage.journal.entry.batch == 0)
     stage.paused = True
     source.append(table(rows))
     return stage

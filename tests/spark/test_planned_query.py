@@ -76,8 +76,8 @@ def test_no_query_is_left_after_the_first_turns_and_windows_are_those_of_a_plain
 ) -> None:
     source, kept, runs = spool(), Kept(), engine(policy="fifo")
     before = queries(spark)
-    runs.submit(counted(source, kept))
-    runs.drain(60)
+    [stage] = runs.submit(counted(source, kept)).stages
+    eventually(lambda: stage.journal.entry.batch == 0)
     assert queries(spark) == before + 1
     in_turns(runs, source, PARTS)
     assert queries(spark) == before

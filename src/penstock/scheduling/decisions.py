@@ -44,7 +44,7 @@ class Choice:
 
     def __str__(self) -> str:
         work = count(self.stage.rows_waiting, "row") if self.stage.rows_waiting else self._without_rows
-        chosen = self.went_first.value or self.policy.reason(self.stage)
+        chosen = self.went_first.value or self._reason
         words = [
             f"{chosen}: {work}",
             f"waited {self.waited_seconds:.2f} s",
@@ -57,6 +57,10 @@ class Choice:
         if self.stage.slots > self.pool_slots:
             words.append(f"needs {count(self.stage.slots, 'slot')}, the pool has {self.pool_slots}")
         return "; ".join(words)
+
+    @property
+    def _reason(self) -> str:
+        return "slots are idle" if self.stage.starts else self.policy.reason(self.stage)
 
     @property
     def _without_rows(self) -> str:

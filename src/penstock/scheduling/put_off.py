@@ -14,7 +14,6 @@ AMPLE_SECONDS = 20.0
 def put_off(policy: Policy, view: StageView, now: float, *, scarce: bool = True) -> int:
     """How far a stage is put off; `scarce` says that slots are.
 
-    One that would only start goes behind all work.
     By a plan: behind the full batches; with a window that is not complete until it has waited a little, and
     with a block that is not until it is, or until patience ends.
     By contexts, work for a window that is not complete yet goes behind all other; where a turn for the few
@@ -22,8 +21,6 @@ def put_off(policy: Policy, view: StageView, now: float, *, scarce: bool = True)
     So does, by deadlines, a stage with a target that leaves it much time; but the result of a window that is
     complete leaves at once if nobody else needs the slot.
     """
-    if view.starts:
-        return IN_IDLE_SLOTS
     if isinstance(policy, BatchIt):
         if view.full:
             return NOT_PUT_OFF

@@ -33,6 +33,7 @@ from penstock.scheduling.put_off import IN_IDLE_SLOTS, UNTIL_COMPLETE, UNTIL_IT_
 from penstock.scheduling.running_turns import CutCount, RunningTurns
 from penstock.scheduling.slot_use import SlotUse
 from penstock.scheduling.stage_view import StageView
+from penstock.scheduling.starting import StartingStages
 from penstock.scheduling.trials import Trials
 from penstock.scheduling.waiting import Place, WaitingStages
 
@@ -88,6 +89,7 @@ class Scheduler:
         """No more rows come: what waits for more, as a block's rest does, runs once nothing else does."""
         self._now = -inf
         self._during_turn: dict[str, StageView] = {}  # waits, but is still in a turn
+        self._starting = StartingStages()
         self._waiting = WaitingStages()
 
     @property
@@ -152,6 +154,11 @@ class Scheduler:
                 "withdraw it, an empty turn is never granted",
             )
         self._known.add(view.name)
+        if view.starts:
+            self.withdraw(view.name)
+            self._starting.put(view)
+            return
+        self._starting.take(view.name)
         if view.name in self._turns:
             self._during_turn[view.name] = view
         else:
@@ -164,9 +171,26 @@ class Scheduler:
         """
         self._during_turn.pop(name, None)
         self._waiting.take(name)
+        self._starting.take(name)
 
     def next(self, now: float) -> Decision:
         """Grants the next turn and takes its slots, or says why none is granted. Call it until it holds."""
+        decision = self._next_with_work(now)
+        return (isinstance(decision, Hold) and self._early_start(now)) or decision
+
+    def _early_start(self, now: float) -> Grant | None:
+        """A stage without rows may start while all that waits is put off, if nobody is kept waiting by it.
+
+        How long that takes is not known: a slot stays free where another stage must start soon.
+        """
+        first = self._waiting.first
+        if first is not None and self._waiting.place_of(first.name).level <= IN_IDLE_SLOTS:
+            return None
+        soon = any(now < start.by < now + LATER_SECONDS for start in self._expected_starts.values())
+        view = self._starting.next(self.free_slots - soon)
+        return None if view is None else self._granted(view, Cut(0), view.slots, WentFirst.NO)
+
+    def _next_with_work(self, now: float) -> Decision:
         self._now = max(self._now, now)
         if self.is_full and (first := self._waiting.first) is not None:
             return self._short_of_slots(first, 0)
@@ -269,6 +293,7 @@ class Scheduler:
     ) -> Grant:
         now, free = self._now, self.free_slots
         self._waiting.take(view.name)
+        self._starting.granted(view)
         self._turns.begin(view, cut, needed, now)
         if went_first is WentFirst.UNTRIED:
             self._trials.begin(view.name, now)
@@ -336,6 +361,7 @@ class Scheduler:
             )
         self._now = max(self._now, now)
         self._turns.end(name, now)
+        self._starting.ended(name)
         self._trials.end(name, now)
         self._use.changed(self._turns.used / max(self._slots, 1), self._now)
         view = self._during_turn.pop(name, None)

@@ -28,9 +28,8 @@ class Trials:
         self._began = self._next = -inf
 
     def wanted(self, view: StageView) -> bool:
-        """Whether it may be given one; part of a block, or a start, would teach nothing."""
-        teaches = not view.short_of_block and not view.starts
-        return not view.trusted and teaches and self._given[view.name] < MOST_TRIALS
+        """Whether it may be given one; part of a block would teach nothing."""
+        return not view.trusted and not view.short_of_block and self._given[view.name] < MOST_TRIALS
 
     def due(self, view: StageView) -> float:
         """When its next one is; never while another runs."""

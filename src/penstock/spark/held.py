@@ -11,7 +11,7 @@ from math import inf
 from typing import TYPE_CHECKING, Any
 
 from penstock.errors import PenstockError
-from penstock.queues.journal import Journal, Taken
+from penstock.queues.journal import Journal
 from penstock.scheduling.decisions import Grant
 from penstock.scheduling.stage_view import StageView
 from penstock.spark.arrow_files import BatchTable
@@ -95,8 +95,6 @@ class HeldStage(StageBase):
         self._adrift = False
         self._flush_due = False
         self._flush_since = 0.0
-        # A new one starts while slots are idle, by a batch without rows: Spark plans, and makes its state.
-        self._starts_early = journal.entry.batch < 0 and not _any_rows(journal.entry.grants)
         self._parts = parts
         self._checkpoint = Checkpoint(place.folder / "checkpoint")
         self._query: HeldQuery | PlannedQuery = self._new_query()
@@ -124,6 +122,8 @@ class HeldStage(StageBase):
             if self._grant is None and self._ledger.outstanding:
                 # Since one moment, however often it is looked at: patience counts from then.
                 found, again = self._recovered_at, rows + self._ledger.took.rows
+                if self._is_new and not again:
+                    return self._view_of_a_start()
                 return self.base_view(again, found, found, flush=not again)
         since = self.inputs.ready_since
         flush_since = self._flush_since if self._flush_due else None
@@ -135,8 +135,14 @@ class HeldStage(StageBase):
     def _view_without_rows(self) -> StageView | None:
         if self._flush_due:
             return self.base_view(0, self._flush_since, self._flush_since, True)
-        if not self._starts_early or self._grant is not None:
-            return None
+        return self._view_of_a_start() if self._is_new and self._grant is None else None
+
+    @property
+    def _is_new(self) -> bool:
+        """Whether no batch of it has ended: one without rows, in idle slots, spares its first rows that."""
+        return self.journal.entry.batch < 0
+
+    def _view_of_a_start(self) -> StageView:
         made = self.base_view(0, self.place.started_at, self.place.started_at, True)
         return replace(made, starts=True, start_deadline=inf)
 
@@ -163,7 +169,6 @@ class HeldStage(StageBase):
                 self._flush_due = False
             if slices is not None:
                 self.place.dispatcher.took(self, self._ledger.took.rows)
-            self._starts_early = self._starts_early and not grant.rows
             self._begin(adrift)
         except BaseException as error:
             self.fail(error)
@@ -241,7 +246,7 @@ class HeldStage(StageBase):
         took = self._ledger.took if served else TurnInput()
         # Windows that a turn without rows brings out were completed by the turn before it.
         self._last_took, self._last_served = took if served else self._last_took, served
-        starts, self._starts_early = self._starts_early and not took.rows, False
+        starts = self._is_new and not took.rows
         result = self.result(rows, self._dating(self._last_took), self._context)
         written = _only_started(rows) if starts else self.write(result, batch)
         written = self._after(result, written, batch, served)
@@ -364,6 +369,8 @@ class HeldStage(StageBase):
             self.place.dispatcher.changed(self)
             while not self.place.dispatcher.wait_for_end(self):
                 log.info("stage %r is still in a turn: its slots change when that ends", self.name)
+            if not self._checkpoint.is_divisible:
+                raise StateNotDivisible(self.name)
             began = self.now
             with self._life, own_pool(self.place):
                 self._divide(slots)
@@ -410,10 +417,6 @@ class HeldStage(StageBase):
                 self._query.stop(lambda: self._flush_due)
             finally:
                 self._ledger.close()
-
-
-def _any_rows(grants: Mapping[int, Mapping[str, tuple[Taken, ...]]]) -> bool:
-    return any(taken for queues in grants.values() for taken in queues.values())
 
 
 def _only_started(rows: Rows) -> Written:

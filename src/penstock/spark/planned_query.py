@@ -27,7 +27,7 @@ class PlannedBatch:
         self._batches, self._query = batches, query
 
     def write(self, file: str, here: bool) -> None:
-        """As Arrow streams; `here` in this thread, where one task without an exchange is all of it."""
+        """As Arrow streams; `here` without a job, where one task without an exchange is all of it."""
         self._batches.write(file, here)
 
     def frame(self) -> DataFrame:
@@ -52,15 +52,17 @@ class PlannedQuery:
         # From the begin of a batch until it is committed: nothing may come after one that was broken off.
         self._broken = self._stopped = False
         self.late_threshold, self.raise_watermark = query.late_threshold, query.raise_watermark
-        self._can_be_whole, self._kept_share = bool(batches.canBeWhole()), 0.0
+        self._can_be_whole = bool(batches.canBeWhole())
+        self._kept_share: float | None = None
+        """Rows of state that were written, of the rows read; None while no rows were."""
         self._is_whole = False
 
     waits_for_data = False
     error = None
 
     def suit(self, rows: int) -> None:
-        """As a held query's. Where whole stages can read all rows, only what state keeps is interpreted."""
-        few_kept = not is_worth_compiling(int(rows * self._kept_share))
+        """As a held query's. If whole stages read all rows and state keeps few, the rest is interpreted."""
+        few_kept = self._kept_share is not None and not is_worth_compiling(int(rows * self._kept_share))
         many_read = self._query.rows_within(rows) >= ROWS_WORTH_WHOLE_STAGES
         self._is_whole = self._can_be_whole and few_kept and many_read
         if self._is_whole:
@@ -108,7 +110,11 @@ class PlannedQuery:
         Once this one has stopped.
         """
         batches = self._batches.divided(slots)
-        return None if batches is None else PlannedQuery(self._query, batches, self._callback)
+        if batches is None:
+            return None
+        made = PlannedQuery(self._query, batches, self._callback)
+        made._kept_share = self._kept_share
+        return made
 
     def stop(self, wants_more: Callable[[], bool] = lambda: False) -> None:
         """Runs batches without rows while they are wanted, and gives up the state in memory."""

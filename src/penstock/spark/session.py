@@ -32,7 +32,12 @@ log = logging.getLogger("penstock")
 
 DRIVER_OPTIONS = "spark.driver.extraJavaOptions"
 DRIVER_MEMORY = "spark.driver.memory"
-LEAST_YOUNG_MEGABYTES, YOUNG_SHARE = 600, 0.3
+LEAST_YOUNG_MEGABYTES, MOST_YOUNG_MEGABYTES = 600, 2048
+YOUNG_SHARE, MOST_YOUNG_SHARE = 0.3, 0.6
+UNITS = {"": 2**-20, "k": 2**-10, "m": 1, "g": 2**10, "t": 2**20}
+IN_ONE_PROCESS = ("spark.broadcast.blockSize", "spark.buffer.pageSize")
+"""Settings of the preset for tasks in the driver's process: executors fetch broadcasts block by block, and
+may have more memory than so many small pages."""
 FILE_MANAGER = "spark.sql.streaming.checkpointFileManagerClass"
 FILE_SYSTEM = "spark.hadoop.fs.file.impl"
 RENAMING_MANAGER = (
@@ -44,13 +49,14 @@ QUIET_FILE_SYSTEM = "penstock.QuietLocalFileSystem"
 def young_megabytes(memory: str) -> int:
     """What of a heap of so much, as Spark's settings say it, is for young objects.
 
-    >>> young_megabytes("1g"), young_megabytes("4096m"), young_megabytes("8g")
-    (600, 1228, 2457)
+    >>> [young_megabytes(each) for each in ("512m", "2g", "4096m", "64g")]
+    [307, 614, 1228, 2048]
     """
-    said = re.fullmatch(r"\s*(\d+)\s*([mgt])b?\s*", memory.lower())
-    # Of what it cannot read, or that is smaller still, Spark or Java will tell.
-    megabytes = int(said[1]) * {"m": 1, "g": 2**10, "t": 2**20}[said[2]] if said else 0
-    return max(LEAST_YOUNG_MEGABYTES, int(YOUNG_SHARE * megabytes))
+    said = re.fullmatch(r"(\d+)([kmgt]?)b?", memory.strip().lower())
+    # Of what cannot be read Java will tell.
+    megabytes = int(int(said[1]) * UNITS[said[2]]) if said else 2 * LEAST_YOUNG_MEGABYTES
+    wanted = max(LEAST_YOUNG_MEGABYTES, YOUNG_SHARE * megabytes)
+    return int(min(wanted, MOST_YOUNG_MEGABYTES, MOST_YOUNG_SHARE * megabytes))
 
 
 def preset(cores: int, memory: str = "1g") -> dict[str, Setting]:
@@ -91,8 +97,8 @@ def preset(cores: int, memory: str = "1g") -> dict[str, Setting]:
         ),
         "spark.buffer.pageSize": Setting(
             "1m",
-            "an aggregation takes memory by pages, for a hundred groups too; by default they are of 64 MB, "
-            "too large for the young part of the heap: turns leave them for collections of all of it",
+            "an aggregation takes memory by pages, for a hundred groups too; of up to 64 MB by default, they "
+            "are too large for the young part of the heap: turns leave them for collections of all of it",
         ),
         "spark.sql.sources.parallelPartitionDiscovery.threshold": Setting(
             "100000", "listing a few files must not become a Spark job"
@@ -212,6 +218,8 @@ def _settings_for(master: str, slots: int, memory: str, region: str | None) -> d
     chosen = preset(slots, memory)
     if master_kind(master) != "local":
         chosen |= cluster_preset(master, region)
+        for key in IN_ONE_PROCESS:
+            del chosen[key]
     if not is_on_this_machine(master):
         for key in ONLY_HERE:
             del chosen[key]

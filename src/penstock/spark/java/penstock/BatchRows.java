@@ -35,7 +35,7 @@ public class BatchRows extends AbstractFunction2 implements Serializable {
 
   /**
    * Runs the batch and writes one stream for each partition that has rows, or one without rows. As one job; where
-   * `here` is set, and its plan allows it, in this thread.
+   * `here` is set, and its plan allows it, without a job.
    */
   public static void write(Dataset batch, String file, boolean here) throws IOException {
     write(batch.sparkSession(), rows(batch), batch.schema(), file, here);

@@ -171,7 +171,7 @@ public class PlannedBatches {
 
   /** Begins the next batch, of all that was granted since the last; its number. */
   public long begin() {
-    TurnThread.isKnown(session);
+    TurnThread.name(session);
     OffsetSeqMetadata before = (OffsetSeqMetadata) last.offsetSeqMetadata();
     OffsetSeqMetadata now = OffsetSeqMetadata$.MODULE$.apply(
         tracker().currentWatermark(), System.currentTimeMillis(), before.conf());
@@ -195,7 +195,7 @@ public class PlannedBatches {
   }
 
   /**
-   * Whole stages of the batch that has begun are compiled, though its session would have all code interpreted. Whether
+   * Whole stages that read rows of the batch that has begun are compiled, though its session would have all code interpreted. Whether
    * they read every row: Spark leaves out what it cannot compile, or is told not to.
    */
   public boolean makeWhole() {

@@ -113,7 +113,7 @@ public class PlannedTurn extends QueryExecution {
 
   /** The result of the plan for the files that are granted now. */
   public static Dataset now(SparkSession session, LogicalPlan analyzed, SparkPlan plan) {
-    TurnThread.isKnown(session);
+    TurnThread.name(session);
     Option before = SparkSession.getActiveSession();
     SparkSession.setActiveSession(session);
     try {
@@ -137,7 +137,7 @@ public class PlannedTurn extends QueryExecution {
    * the job would cost more than its rows.
    */
   public static void here(SparkSession session, SparkPlan plan, StructType schema, String file) throws IOException {
-    TurnThread.isKnown(session);
+    TurnThread.name(session);
     Option before = SparkSession.getActiveSession();
     SparkSession.setActiveSession(session);
     // Handed on, but not made the thread's own: settings are those of the session, and blocks those of the driver.

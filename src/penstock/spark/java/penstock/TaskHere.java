@@ -23,7 +23,7 @@ import scala.collection.Iterator;
 import scala.collection.immutable.Map$;
 import scala.math.BigDecimal$;
 
-/** The only task of a job, run by the thread that asks for it: for rows so few that a job would cost more than they do. */
+/** The only task of a job, run in this process while its caller waits: for rows so few that a job would cost more. */
 final class TaskHere {
   // Far from the numbers that Spark gives to tasks: memory and locks are told apart by them.
   private static final AtomicLong NUMBERS = new AtomicLong(1L << 40);

@@ -10,8 +10,8 @@ final class TurnThread {
 
   private TurnThread() {}
 
-  /** Spark looks through the stack for the user's line of code at every RDD that it makes, unless it is told one. */
-  static void isKnown(SparkSession session) {
+  /** Names what it runs: Spark looks through the stack for the user's line of code at every RDD that it makes, unless it is told one. */
+  static void name(SparkSession session) {
     SparkContext spark = session.sparkContext();
     if (spark.getLocalProperty("callSite.long") == null) {
       spark.setCallSite(TURN);
