@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from tests.spark.conftest import EngineFactory, SpoolFactory
+from tests.spark.conftest import EngineFactory, SpoolFactory, eventually
 
 from penstock import Engine, Pipeline, Spool, sinks, sources
 from penstock.errors import PenstockError
@@ -222,7 +222,11 @@ def test_every_product_is_that_of_the_plain_computation(
             runs.drain(120)
     runs.drain(120)
     close_windows(site, runs)
-    assert (runs.planner is not None and runs.planner.made > 0) == (policy == "batchit")
+    if policy == "batchit":
+        # It looks once a second, and turns may have been quicker than that.
+        eventually(lambda: runs.planner is not None and runs.planner.made > 0)
+    else:
+        assert runs.planner is None
     assert sum(report.late_rows for report in runs.stages()) == 0
     runs.stop()
     check_rows(spark, site)
