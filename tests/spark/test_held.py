@@ -149,6 +149,31 @@ def test_a_new_stage_starts_before_its_first_rows_and_no_sink_hears_of_it(
     assert len(kept.turns) == 1
 
 
+@pytest.mark.parametrize("rows_there", [False, True], ids=["no-rows", "rows"])
+def test_a_start_that_was_broken_off_is_made_again_and_is_no_turn(
+    monkeypatch: pytest.MonkeyPatch, engine: EngineFactory, spool: SpoolFactory, rows_there: bool
+) -> None:
+    source, kept, turns, rows = spool(), Kept(), Turns(), readings(100, seconds=40)
+    with monkeypatch.context() as broken:
+        broken.setattr(HeldStage, "_begin", lambda stage, adrift: 1 / 0)
+        first = engine()
+        [stage] = first.submit(windowed("p", source, Windows(10), kept)).stages
+        eventually(lambda: first.pipelines["p"] == "failed")
+        assert dict(stage.journal.entry.grants)
+        first.stop()
+    if rows_there:
+        source.append(table(rows))
+    second = engine()
+    second.on_turn(turns)
+    [stage] = second.submit(windowed("p", source, Windows(10), kept), resume=True).stages
+    eventually(lambda: stage.journal.entry.batch >= 0)
+    if not rows_there:
+        source.append(table(rows))
+    second.drain()
+    assert window_rows(kept.rows) == Windows(10).expected(rows)
+    assert [record.rows_in for record in turns.of("p.w")] == [100]
+
+
 def test_a_stage_that_has_run_does_not_start_before_its_rows_again(
     engine: EngineFactory, spool: SpoolFactory
 ) -> None:
