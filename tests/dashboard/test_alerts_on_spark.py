@@ -75,9 +75,10 @@ def test_a_query_that_dies_a_turn_that_hangs_and_brokers_that_are_away_are_told_
         Watch(engine),
     ):
         try:
+            # Before the stage is there: its first turn is then its query's first, and that lives on after it.
+            first.append(table(ROWS))
             engine.submit(windowed(first))
             engine.submit(hanging(second, sink))
-            first.append(table(ROWS))
             for each in range(Profiler.TRUSTED_TURNS + 1):
                 second.append(table(ROWS[each : each + 1]))
                 engine.drain()
