@@ -78,6 +78,16 @@ def test_it_may_start_beside_work_that_is_put_off() -> None:
     assert granted(scheduler, 5.0) == ["new"]
 
 
+def test_a_slot_stays_free_for_rows_that_are_put_off_and_must_start_soon() -> None:
+    later = PriorityContext("m", 0.0, 9.0, 0.0, 9.0, 10.0, deferred=True)
+    urgent = replace(BUSY, context=later, fixed_seconds=0.1, rows_seen=10, start_deadline=6.5)
+    for slots, started in ((1, []), (2, ["new"])):
+        scheduler = Scheduler(Llf(), slots=slots, patience_seconds=30.0)
+        scheduler.wait(urgent)
+        scheduler.wait(NEW)
+        assert granted(scheduler, 5.0) == started
+
+
 def test_one_that_gets_rows_waits_in_line_like_any_other() -> None:
     scheduler = Scheduler(Fifo(), slots=1)
     scheduler.wait(NEW)

@@ -183,10 +183,14 @@ class Scheduler:
 
         How long that takes is not known: a slot stays free where another stage must start soon.
         """
-        first = self._waiting.first
+        if not self._starting:
+            return None
+        first, latest = self._waiting.first, now + LATER_SECONDS
         if first is not None and self._waiting.place_of(first.name).level <= IN_IDLE_SLOTS:
             return None
-        soon = any(now < start.by < now + LATER_SECONDS for start in self._expected_starts.values())
+        soon = any(self._waiting.starting_before(latest)) or any(
+            now < start.by < latest for start in self._expected_starts.values()
+        )
         view = self._starting.next(self.free_slots - soon)
         return None if view is None else self._granted(view, Cut(0), view.slots, WentFirst.NO)
 

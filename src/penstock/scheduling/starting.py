@@ -12,6 +12,9 @@ class StartingStages:
         self._waiting: dict[str, StageView] = {}
         self._running = ""
 
+    def __bool__(self) -> bool:
+        return bool(self._waiting)
+
     def put(self, view: StageView) -> None:
         """It could start, behind those that could before."""
         self._waiting.setdefault(view.name, view)

@@ -43,8 +43,8 @@ class TurnCost:
     is that of the measured one next to it in time: what made the turns of all stages slow at a moment does so
     again, to all of them together. Before the first and after the last it is drawn."""
     closing: tuple[bool, ...] = field(default=(), repr=False)
-    """Which of these turns had results of windows, where that is known: they take longer than others of as
-    many rows, and a turn meets one of its own kind."""
+    """Which of these turns had results of windows, where that is known: they may take longer than others of
+    as many rows, and a turn meets one of its own kind."""
 
     def __post_init__(self) -> None:
         for what in ("fixed_seconds", "row_seconds", "scv", "after_seconds"):

@@ -195,8 +195,8 @@ public class PlannedBatches {
   }
 
   /**
-   * Whole stages that read rows of the batch that has begun are compiled, though its session would have all code interpreted. Whether
-   * they read every row: Spark leaves out what it cannot compile, or is told not to.
+   * Whole stages that read rows of the batch that has begun are compiled, though its session would have all code
+   * interpreted. Whether they read every row: Spark leaves out what it cannot compile, or is told not to.
    */
   public boolean makeWhole() {
     SQLConf settings = session.sessionState().conf();

@@ -10,7 +10,7 @@ final class TurnThread {
 
   private TurnThread() {}
 
-  /** Names what it runs: Spark looks through the stack for the user's line of code at every RDD that it makes, unless it is told one. */
+  /** Names what it runs: Spark looks for the user's line of code at every RDD that it makes, unless it is told one. */
   static void name(SparkSession session) {
     SparkContext spark = session.sparkContext();
     if (spark.getLocalProperty("callSite.long") == null) {
