@@ -62,12 +62,13 @@ public class PlannedBatches {
     this.query = query;
     this.session = query.lastExecution().sparkSession();
     SparkPlan watched = query.lastExecution().sparkPlan();
-    this.plan = inSession(watched);
+    SparkPlan unwatched = inSession(watched);
+    this.plan = parsingBytes(unwatched);
     this.scans = scans;
     this.grant = grant;
     // The query's own has a watermark for the next batch as soon as it has looked whether there is one. What is not
     // watched has one watermark throughout; Spark would look for the nodes that are gone.
-    this.watermarks = propagator(plan != watched);
+    this.watermarks = propagator(unwatched != watched);
   }
 
   private PlannedBatches(PlannedBatches before, SparkPlan plan, int slots) {
@@ -135,6 +136,16 @@ public class PlannedBatches {
     SparkSession.setActiveSession(session);
     try {
       return KeptPlan.unwatched(watched);
+    } finally {
+      PlannedTurn.restore(before);
+    }
+  }
+
+  private SparkPlan parsingBytes(SparkPlan unwatched) {
+    Option before = SparkSession.getActiveSession();
+    SparkSession.setActiveSession(session);
+    try {
+      return JsonOfBytes.within(unwatched);
     } finally {
       PlannedTurn.restore(before);
     }

@@ -95,9 +95,21 @@ public class PlannedTurn extends QueryExecution {
     if (!isTimeless(analyzed)) {
       return null;
     }
-    Dataset planned = Dataset$.MODULE$.ofRows(session, analyzed);
-    SparkPlan plan = ((org.apache.spark.sql.classic.Dataset) planned).queryExecution().executedPlan();
+    Dataset frame = Dataset$.MODULE$.ofRows(session, analyzed);
+    SparkPlan plan = prepared(session, ((org.apache.spark.sql.classic.Dataset) frame).queryExecution());
     return isMadeOf(GRANTED, plan) ? plan : null;
+  }
+
+  /** As Spark makes it ready to run, with the expressions that Penstock has better ones for. */
+  private static SparkPlan prepared(SparkSession session, QueryExecution planned) {
+    Option before = SparkSession.getActiveSession();
+    SparkSession.setActiveSession(session);
+    try {
+      SparkPlan plan = JsonOfBytes.within((SparkPlan) planned.sparkPlan().clone());
+      return QueryExecution$.MODULE$.prepareForExecution(planned.preparations(), plan);
+    } finally {
+      restore(before);
+    }
   }
 
   /** Whether no constant of the plan hangs on when it is made: neither the present time nor the seed of a draw. */
