@@ -24,6 +24,7 @@ from penstock.scheduling.laxity import (
     PUT_OFF_SECONDS,
     SAFETY,
     Start,
+    cut_for_room,
     cut_for_urgent,
     cut_to_grain,
     turn_seconds,
@@ -36,8 +37,11 @@ BULK = StageView(
 )  # fmt: skip
 
 
-def urgent(start: float, name: str = "urgent", deferred: bool = True) -> StageView:
-    context = PriorityContext(name, 0.0, start, 0.0, start - 0.7, 0.8, deferred)
+def urgent(
+    start: float, name: str = "urgent", deferred: bool = True, ready: float | None = None
+) -> StageView:
+    time = start - 0.7 if ready is None else ready
+    context = PriorityContext(name, 0.0, start, 0.0, time, 0.8, deferred)
     return StageView(name, "q", 10, 0.0, 0.0, fixed_seconds=0.05, start_deadline=start, context=context)
 
 
@@ -102,7 +106,7 @@ def test_a_grain_cuts_a_turn_but_lets_it_get_somewhere() -> None:
 def test_the_scheduler_cuts_holds_and_counts_what_overran() -> None:
     scheduler = Scheduler(Llf(), slots=1)
     scheduler.wait(BULK)
-    scheduler.wait(urgent(SAFETY * 0.55))
+    scheduler.wait(urgent(SAFETY * 0.55, ready=SAFETY * 0.55))
     granted = scheduler.next(0.0)
     assert isinstance(granted, Grant)
     assert (granted.stage, granted.rows) == ("bulk", 50_000)
@@ -221,7 +225,7 @@ def test_a_turn_is_cut_for_the_right_one_of_many() -> None:
         scheduler.wait(urgent(50.0 + number, f"far-{number}"))
         scheduler.wait(urgent(0.3 if number % 7 else 60.0, f"far-{number}"))
         scheduler.wait(urgent(50.0 + number, f"far-{number}"))
-    scheduler.wait(urgent(SAFETY * 0.55, "near"))
+    scheduler.wait(urgent(SAFETY * 0.55, "near", ready=SAFETY * 0.55))
     scheduler.wait(BULK)
     granted = scheduler.next(0.0)
     assert isinstance(granted, Grant)
@@ -550,3 +554,56 @@ def test_the_next_window_of_a_stage_in_a_turn_is_made_way_for() -> None:
     granted = scheduler.next(0.0)
     assert isinstance(granted, Grant)
     assert granted.rows == 50_000
+
+
+def held_or_granted(scheduler: Scheduler, now: float) -> tuple[str, int]:
+    decision = scheduler.next(now)
+    return ("held", 0) if isinstance(decision, Hold) else (decision.stage, decision.rows)
+
+
+@pytest.mark.parametrize(
+    ("ready", "rows"),
+    [
+        # Two slots, the other of which is free by then: no need to make room.
+        (SAFETY * 0.55, 100_000),
+        # Of four two begin when they are ready, and two when those have ended.
+        (SAFETY * 0.35, 30_000),
+    ],
+)
+def test_while_slots_are_ample_a_patient_turn_ends_before_others_are_ready(ready: float, rows: int) -> None:
+    starts = [Start(5.0, name, 0.1, ready=ready, lapses=9.0) for name in "abcd"]
+    few = starts[:1] if rows == 100_000 else starts
+    assert cut_for_urgent(BULK, 100_000, 0.0, few, ends=[0.0]).rows == 100_000
+    assert cut_for_room(BULK, 100_000, 0.0, few, ends=[0.0]).rows == rows
+
+
+def test_it_is_held_for_a_moment_if_that_leaves_no_sensible_turn_and_then_goes_by_deadlines() -> None:
+    scheduler = Scheduler(Llf(), slots=1)
+    scheduler.wait(BULK)
+    # Every 0.1 s another one is ready, so that room for all of them would leave none.
+    for number in range(1, 20):
+        scheduler.expect(f"w{number}", Start(3.0, f"w{number}", 0.05, ready=number / 10, lapses=4.0))
+    assert held_or_granted(scheduler, 0.0) == ("held", 0)
+    assert held_or_granted(scheduler, 0.48) == ("held", 0)
+    assert held_or_granted(scheduler, 0.5) == ("bulk", 100_000)
+
+
+def test_where_slots_are_scarce_a_patient_turn_only_goes_by_deadlines() -> None:
+    scheduler = Scheduler(Llf(), slots=1)
+    scheduler.wait(replace(BULK, name="other"))
+    assert held_or_granted(scheduler, 0.0) == ("other", 100_000)
+    scheduler.finished("other", 10.0)
+    scheduler.wait(replace(BULK, ready_since=10.0, start_deadline=7200.0))
+    scheduler.expect("window", Start(14.0, "window", 0.05, ready=10.05, lapses=15.0))
+    assert held_or_granted(scheduler, 10.0) == ("bulk", 100_000)
+
+
+def test_nothing_is_held_for_a_window_that_should_have_been_complete_long_ago() -> None:
+    late = Start(1.0, "late", 0.05, ready=0.0, lapses=2.0)
+    assert late.seen_soon(0.05) == Start(pytest.approx(1.05), "late", 0.05, 0.05, 2.0)
+    assert late.seen_soon(0.5) == Start(pytest.approx(1.5), "late", 0.05, -inf, 2.0)
+    scheduler = Scheduler(Llf(), slots=1)
+    scheduler.expect("late", late)
+    scheduler.wait(BULK)
+    assert held_or_granted(scheduler, 0.05) == ("held", 0)
+    assert held_or_granted(scheduler, 0.2)[0] == "bulk"

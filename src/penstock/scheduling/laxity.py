@@ -24,6 +24,10 @@ PUT_OFF_SECONDS, MOST_PUT_OFF_SECONDS = 2.0, 10.0
 SAFETY = 1.3
 RESERVE, MOST_RESERVE_SECONDS = 0.25, 1.0
 """Of its target, what a stage has left when others make way for it: turns are often longer than predicted."""
+ROOM_SECONDS = 0.5
+"""While slots are ample, how long a stage is held at most for another to start the moment it is ready."""
+ANY_MOMENT_SECONDS, MUCH_LATER_SECONDS = 0.02, 0.1
+"""What should be ready and is not will be so soon; one that is so much later is not held for."""
 LATER_SECONDS = 2.0
 """Who must start so long after a turn has no say in its size."""
 
@@ -49,6 +53,11 @@ class Start(NamedTuple):
             return None
         return self if late <= 0.0 else self._replace(by=self.by + late, ready=now)
 
+    def seen_soon(self, now: float) -> Start | None:
+        """The same; of one that is much later than it should be nothing tells when it will be ready."""
+        seen = self.seen(now)
+        return seen if seen is None or now - self.ready < MUCH_LATER_SECONDS else seen._replace(ready=-inf)
+
 
 @dataclass(frozen=True, slots=True)
 class Cut:
@@ -57,6 +66,9 @@ class Cut:
     rows: int
     end_by: float = inf
     urgent: str = ""
+
+    def without_rows(self) -> Cut:
+        return Cut(0, self.end_by, self.urgent)
 
 
 def turn_seconds(stage: StageView, rows: int) -> float:
@@ -191,6 +203,39 @@ def cut_for_urgent(
     fitting = rows_within(stage, rows, (first.by - now) / SAFETY)
     # The slot would be idle: a turn of a quarter of what makes sense is better than none.
     return Cut(fitting if 4 * fitting >= sensible_rows(stage, rows) else 0, first.by, first.name)
+
+
+def cut_for_room(
+    stage: StageView,
+    rows: int,
+    now: float,
+    starts: Iterable[Start],
+    ends: Sequence[float],
+) -> Cut:
+    """As `cut_for_urgent`, but so that the others start as soon as they would if this turn were not granted.
+
+    One that should be ready, and is not, will be at any moment.
+    """
+    line = [each for each in starts if now < each.by and each.by + each.reserve < stage.start_deadline]
+    cut = cut_for_urgent(stage, rows, now, soonest(line, [*ends, now], now + ANY_MOMENT_SECONDS), ends)
+    return cut if cut.rows >= sensible_rows(stage, rows) else cut.without_rows()
+
+
+def soonest(starts: Iterable[Start], ends: Iterable[float], at_least: float = -inf) -> list[Start]:
+    """The same, to start as soon as they can on slots that are free at these times, in the order of `ready`.
+
+    >>> two = [Start(9.0, "a", 1.0, ready=5.0), Start(9.0, "b", 1.0, ready=5.0)]
+    >>> [each.by for each in soonest(two, [1.0])], [each.by for each in soonest(two, [1.0, 2.0])]
+    ([5.0, 6.3], [5.0, 5.0])
+    """
+    free, found = sorted(ends), []
+    for each in sorted(starts, key=lambda start: (start.ready, start)):
+        begins = max(heappop(free), each.ready)
+        heappush(free, begins + SAFETY * each.seconds)
+        # Of one that waits for nothing it is not known why it has not started.
+        soon = each.by if each.ready == -inf else max(begins, at_least)
+        found.append(each._replace(by=min(soon, each.by)))
+    return found
 
 
 def all_in_time(starts: Iterable[Start], ends: Iterable[float]) -> bool:

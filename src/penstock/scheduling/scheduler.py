@@ -15,9 +15,11 @@ from penstock.scheduling.laxity import (
     BEYOND_SEEN_ALONE,
     FEW_ROWS,
     LATER_SECONDS,
+    ROOM_SECONDS,
     SAFETY,
     Cut,
     Start,
+    cut_for_room,
     cut_for_urgent,
     cut_to_grain,
     grain_alone,
@@ -82,6 +84,7 @@ class Scheduler:
         self._known: set[str] = set()
         self._turns = RunningTurns()
         self._expected_starts: dict[str, Start] = {}
+        self._held_for_room: dict[str, float] = {}
         self._probes = Probes()
         self._trials = Trials()
         self._use = SlotUse()
@@ -297,6 +300,7 @@ class Scheduler:
     ) -> Grant:
         now, free = self._now, self.free_slots
         self._waiting.take(view.name)
+        self._held_for_room.pop(view.name, None)
         self._starting.granted(view)
         self._turns.begin(view, cut, needed, now)
         if went_first is WentFirst.UNTRIED:
@@ -335,9 +339,18 @@ class Scheduler:
         starts = [*self._expected_starts.values()]
         starts += [start_of(other) for other in self._waiting.starting_before(latest) if other is not view]
         starts += [start_of(other) for other in self._during_turn.values()]
-        seen = [each for start in starts if (each := start.seen(now)) is not None and each.by < latest]
+        seen = [each for start in starts if (each := start.seen_soon(now)) is not None and each.by < latest]
         ends = [now] * (self.free_slots - needed) + self._turns.free_at(now)
-        return cut_for_urgent(view, rows, now, seen, ends)
+        cut = cut_for_urgent(view, rows, now, seen, ends)
+        if not cut.rows or self._use.is_scarce(now):
+            return cut
+        # Slots are ample: it can as well be out of the way of those that will be ready while it runs.
+        room = cut_for_room(view, rows, now, seen, ends)
+        return room if room.rows or self._makes_room(view.name, now) else cut
+
+    def _makes_room(self, name: str, now: float) -> bool:
+        """Whether a stage waits for others to go first, though they could wait for it: not for long."""
+        return now < self._held_for_room.setdefault(name, now) + ROOM_SECONDS
 
     def expect(self, name: str, start: Start | None) -> None:
         """The stage has nothing to do now, but will have to start by then; None: nothing is expected."""
@@ -353,6 +366,7 @@ class Scheduler:
         self._known.discard(name)
         self._turns.forget(name)
         self._expected_starts.pop(name, None)
+        self._held_for_room.pop(name, None)
         self._probes.forget(name)
         self._trials.forget(name)
 
