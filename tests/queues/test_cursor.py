@@ -347,11 +347,26 @@ def test_few_large_damaged_or_unlike_segments_are_left_as_they_are(
     assert not gathered(*[rows(0, 20_000)] * 4)
     assert not gathered(tiny, tiny, rows(0, 20_000), tiny, tiny)
     assert not gathered(*[tiny] * 3, tiny.append_column("more", tiny["id"]))
-    for _ in range(4):
-        spool.append(tiny)
+    for batch in range(4):
+        pq.write_table(tiny, tmp_path / "moved.parquet")
+        spool.publish(spool.adopt_pending([tmp_path / "moved.parquet"], "other", batch).name)
     (spool.path / spool.segments[-1].files[0]).write_bytes(b"no Parquet")
     taken = reader.take(None, tmp_path)
     assert reader.gather(taken, tmp_path) == taken
+
+
+def test_rows_that_were_just_written_are_not_read_again(
+    open_spool: Open, rows: Rows, ids: Ids, tmp_path: Path
+) -> None:
+    spool = open_spool()
+    reader = spool.subscribe("c")
+    for start in range(0, 50, 10):
+        spool.append(rows(start, 10))
+    for segment in spool.segments:
+        (spool.path / segment.files[0]).unlink()
+    gathered = reader.gather(reader.take(None, tmp_path), tmp_path)
+    assert ids(gathered) == list(range(50))
+    assert [len(piece.paths) for piece in gathered] == [1, 0, 0, 0, 0]
 
 
 def test_gathered_files_are_no_larger_than_tasks_can_share(

@@ -584,7 +584,7 @@ def test_it_is_held_for_a_moment_if_that_leaves_no_sensible_turn_and_then_goes_b
     for number in range(1, 20):
         scheduler.expect(f"w{number}", Start(3.0, f"w{number}", 0.05, ready=number / 10, lapses=4.0))
     assert held_or_granted(scheduler, 0.0) == ("held", 0)
-    assert held_or_granted(scheduler, 0.48) == ("held", 0)
+    assert held_or_granted(scheduler, 0.05) == ("held", 0)
     assert held_or_granted(scheduler, 0.5) == ("bulk", 100_000)
 
 

@@ -18,7 +18,7 @@ from penstock.queues.manifest import Pending, data_name, dump, segment_name
 from penstock.queues.parquet import encode, event_ranges, merge_ranges
 from penstock.queues.segment import Arrivals, Context, Segment
 from penstock.queues.shelf import Shelf
-from penstock.queues.slices import checked_footer
+from penstock.queues.slices import TINY_BYTES, checked_footer
 
 NO_CONTEXT: Context = MappingProxyType({})
 
@@ -47,6 +47,7 @@ class Outbox:
         ranges = event_ranges(table)
         self.shelf.room.reserve(content.nbytes, timeout)
         with self._data_file(producer, content) as file:
+            self._remember(file, table, content)
             rows = table.num_rows
             arrived = self._arrivals(arrivals, rows)
             # The batch is numbered under the lock, as others may append at the same time.
@@ -76,6 +77,7 @@ class Outbox:
         content = memoryview(encode(table))
         self.shelf.room.occupy(content.nbytes)
         with self._data_file(producer, content) as file:
+            self._remember(file, table, content)
             arrived = self._arrivals(arrivals, rows)
             sizes = (content.nbytes,)
             ranges = event_ranges(table)
@@ -213,7 +215,13 @@ class Outbox:
     def _new_file(self, producer: str) -> str:
         return f"data/{data_name(next(self._counter), producer, self._opening)}"
 
+    def _remember(self, file: str, table: pa.Table, content: memoryview) -> None:
+        """Rows so few that a turn may have to read many such files."""
+        if content.nbytes <= TINY_BYTES:
+            self.shelf.recent.keep(file, table)
+
     def _drop(self, files: Sequence[str], size: int) -> None:
+        self.shelf.recent.forget(files)
         for file in files:
             self.shelf.disk.remove(self.shelf.path / file)
         self.shelf.room.free(size)

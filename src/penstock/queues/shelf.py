@@ -12,6 +12,7 @@ from penstock.queues.disk import Disk
 from penstock.queues.errors import SpoolClosed
 from penstock.queues.listeners import Listeners
 from penstock.queues.manifest import parse_segment_name, segment_name
+from penstock.queues.recent import RecentRows
 from penstock.queues.room import Room
 from penstock.queues.segment import Segment
 
@@ -45,6 +46,7 @@ class Shelf:
     """To rows that wait: published, or given back."""
     went: Listeners = field(default_factory=Listeners)
     """To room that is free: rows were committed, released or removed."""
+    recent: RecentRows = field(default_factory=RecentRows)
     segments: dict[int, Segment] = field(default_factory=dict)
     next_sequence: int = 1
     last: dict[str, tuple[int, int]] = field(default_factory=dict)
@@ -135,6 +137,7 @@ class Shelf:
     def drop_data(self, removed: Iterable[Segment]) -> None:
         """Removes data files whose manifests are gone, and gives their room back."""
         for segment in removed:
+            self.recent.forget(segment.files)
             for file in segment.files:
                 self.disk.remove(self.path / file)
             if segment.sequence in self.spared:

@@ -63,7 +63,7 @@ class Spool:
         self._room = Room(self.name, limit_bytes, when_full, self._lock)
         self._shelf = Shelf(self.name, self.path, disk, self._lock, self._room)
         self._outbox = Outbox(self._shelf, clock)
-        self._cutter = Cutter(self.name, self.path, disk)
+        self._cutter = Cutter(self.name, self.path, disk, self._shelf.recent)
         self._detached: set[str] = set()
         self._owner = OwnerLock(self.path)
         try:

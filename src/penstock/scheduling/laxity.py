@@ -221,20 +221,22 @@ def cut_for_room(
     return cut if cut.rows >= sensible_rows(stage, rows) else cut.without_rows()
 
 
-def soonest(starts: Iterable[Start], ends: Iterable[float], at_least: float = -inf) -> list[Start]:
+def soonest(starts: Sequence[Start], ends: Iterable[float], at_least: float = -inf) -> list[Start]:
     """The same, to start as soon as they can on slots that are free at these times, in the order of `ready`.
 
     >>> two = [Start(9.0, "a", 1.0, ready=5.0), Start(9.0, "b", 1.0, ready=5.0)]
     >>> [each.by for each in soonest(two, [1.0])], [each.by for each in soonest(two, [1.0, 2.0])]
     ([5.0, 6.3], [5.0, 5.0])
     """
-    free, found = sorted(ends), []
-    for each in sorted(starts, key=lambda start: (start.ready, start)):
+    free = sorted(ends)
+    # Of one that waits for nothing it is not known why it has not started, nor when it will.
+    found = [each for each in starts if each.ready == -inf]
+    for each in sorted(
+        (each for each in starts if each.ready > -inf), key=lambda start: (start.ready, start)
+    ):
         begins = max(heappop(free), each.ready)
         heappush(free, begins + SAFETY * each.seconds)
-        # Of one that waits for nothing it is not known why it has not started.
-        soon = each.by if each.ready == -inf else max(begins, at_least)
-        found.append(each._replace(by=min(soon, each.by)))
+        found.append(each._replace(by=min(max(begins, at_least), each.by)))
     return found
 
 
