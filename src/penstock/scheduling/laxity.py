@@ -24,9 +24,9 @@ PUT_OFF_SECONDS, MOST_PUT_OFF_SECONDS = 2.0, 10.0
 SAFETY = 1.3
 RESERVE, MOST_RESERVE_SECONDS = 0.25, 1.0
 """Of its target, what a stage has left when others make way for it: turns are often longer than predicted."""
-ROOM_SECONDS = 0.5
+ROOM_SECONDS = 1.0
 """While slots are ample, how long a stage is held at most for another to start the moment it is ready."""
-ANY_MOMENT_SECONDS, MUCH_LATER_SECONDS = 0.02, 0.1
+ANY_MOMENT_SECONDS, MUCH_LATER_SECONDS = 0.02, 0.3
 """What should be ready and is not will be so soon; one that is so much later is not held for."""
 LATER_SECONDS = 2.0
 """Who must start so long after a turn has no say in its size."""
