@@ -561,28 +561,28 @@ def held_or_granted(scheduler: Scheduler, now: float) -> tuple[str, int]:
     return ("held", 0) if isinstance(decision, Hold) else (decision.stage, decision.rows)
 
 
+def windows(count: int, ready: float) -> list[Start]:
+    return [Start(ready + 2.5, f"w{number}", 0.1, ready=ready, lapses=ready + 3.0) for number in range(count)]
+
+
 @pytest.mark.parametrize(
-    ("ready", "rows"),
-    [
-        # Two slots, the other of which is free by then: no need to make room.
-        (SAFETY * 0.55, 100_000),
-        # Of four two begin when they are ready, and two when those have ended.
-        (SAFETY * 0.35, 30_000),
-    ],
+    ("count", "ready", "rows"), [(1, 0.55, 100_000), (2, 0.55, 50_000), (4, 0.35, 30_000)]
 )
-def test_while_slots_are_ample_a_patient_turn_ends_before_others_are_ready(ready: float, rows: int) -> None:
-    starts = [Start(5.0, name, 0.1, ready=ready, lapses=9.0) for name in "abcd"]
-    few = starts[:1] if rows == 100_000 else starts
-    assert cut_for_urgent(BULK, 100_000, 0.0, few, ends=[0.0]).rows == 100_000
-    assert cut_for_room(BULK, 100_000, 0.0, few, ends=[0.0]).rows == rows
+def test_a_patient_turn_ends_before_windows_are_ready_for_which_no_other_slot_is_free(
+    count: int, ready: float, rows: int
+) -> None:
+    starts = windows(count, SAFETY * ready)
+    assert cut_for_urgent(BULK, 100_000, 0.0, starts, ends=[0.0]).rows == 100_000
+    assert cut_for_room(BULK, 100_000, 0.0, starts, ends=[0.0]).rows == rows
 
 
 def test_it_is_held_for_a_moment_if_that_leaves_no_sensible_turn_and_then_goes_by_deadlines() -> None:
     scheduler = Scheduler(Llf(), slots=1)
     scheduler.wait(BULK)
-    for now, found in ((0.0, ("held", 0)), (0.95, ("held", 0)), (1.0, ("bulk", 100_000))):
-        # Another one is always ready in a moment: with room for each there would never be a turn.
-        scheduler.expect("window", Start(now + 2.5, "window", 0.05, ready=now + 0.05, lapses=now + 3.0))
+    for now, found in ((0.0, ("held", 0)), (0.45, ("held", 0)), (0.5, ("bulk", 100_000))):
+        # Others are always ready in a moment: with room for all of them there would never be a turn.
+        for window in windows(2, now + 0.05):
+            scheduler.expect(window.name, window)
         assert held_or_granted(scheduler, now) == found
 
 
@@ -591,8 +591,9 @@ def test_where_slots_are_scarce_a_patient_turn_only_goes_by_deadlines() -> None:
     scheduler.wait(replace(BULK, name="other"))
     assert held_or_granted(scheduler, 0.0) == ("other", 100_000)
     scheduler.finished("other", 10.0)
-    scheduler.wait(replace(BULK, ready_since=10.0, start_deadline=7200.0))
-    scheduler.expect("window", Start(14.0, "window", 0.05, ready=10.05, lapses=15.0))
+    scheduler.wait(replace(BULK, ready_since=10.0))
+    for window in windows(2, 10.05):
+        scheduler.expect(window.name, window)
     assert held_or_granted(scheduler, 10.0) == ("bulk", 100_000)
 
 
@@ -602,6 +603,7 @@ def test_nothing_is_held_for_a_window_that_should_have_been_complete_long_ago() 
     assert late.seen_soon(0.5) == Start(pytest.approx(1.5), "late", 0.05, -inf, 2.0)
     scheduler = Scheduler(Llf(), slots=1)
     scheduler.expect("late", late)
+    scheduler.expect("as late", late._replace(name="as late"))
     scheduler.wait(BULK)
     assert held_or_granted(scheduler, 0.05) == ("held", 0)
     assert held_or_granted(scheduler, 0.35)[0] == "bulk"

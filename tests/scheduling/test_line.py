@@ -52,8 +52,8 @@ def test_a_window_that_is_not_complete_waits_until_its_frontier_is_expected() ->
         line.arrive(number, second(number))
     context = next_of(line)
     assert context.deferred
-    # Rows come 51 ms after their event time: those of second 10.0 are expected at 10.051.
-    assert context.pri_global == pytest.approx(EPOCH + 10.051 + 0.8 - 0.1, abs=1e-3)
+    # Rows come a second at a time, 50 ms after the last of them: those of second 10 are expected at 11.05.
+    assert context.pri_global == pytest.approx(EPOCH + 11.05 + 0.8 - 0.1, abs=1e-3)
     assert context.progress == EPOCH + 10
 
 
@@ -198,12 +198,12 @@ def test_a_window_is_expected_before_any_of_its_rows_wait() -> None:
     for number in range(5):
         line.arrive(number, second(number))
         line.take(number, 100)
-    # Taken up to 4.999: the window that ends at 5 needs a row at 5.0, which is expected at 5.051.
+    # Taken up to 4.999: the window that ends at 5 needs a row at 5.0, which is expected at 6.05.
     start = line.expected_start(0.1, EPOCH + 5.1)
     assert start is not None
     # A quarter of the target is in reserve, as for a stage that waits.
-    assert start.by == pytest.approx(EPOCH + 5.051 + 0.8 - 0.1 - 0.2, abs=1e-3)
-    assert (start.ready, start.seconds) == (pytest.approx(EPOCH + 5.051, abs=1e-3), 0.1)
+    assert start.by == pytest.approx(EPOCH + 6.05 + 0.8 - 0.1 - 0.2, abs=1e-3)
+    assert (start.ready, start.seconds) == (pytest.approx(EPOCH + 6.05, abs=1e-3), 0.1)
     assert Line(Llf(), URGENT).expected_start(0.1, EPOCH) is None
 
 

@@ -1,9 +1,11 @@
+from math import ceil
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.scheduling.contexts import transform
-from penstock.scheduling.progress import Heard, ProgressMap, Sources, SourcesRule
+from penstock.scheduling.progress import ROUNDED, Heard, ProgressMap, Sources, SourcesRule
 
 EPOCH = 1.8e9
 
@@ -23,15 +25,18 @@ def test_a_message_of_a_stage_with_steps_as_long_triggers_at_once() -> None:
 
 
 @given(
-    delay=st.floats(0.0, 100.0), speed=st.floats(0.2, 5.0), ahead=st.floats(0.1, 100.0), n=st.integers(2, 80)
+    delay=st.floats(0.0, 100.0),
+    speed=st.floats(0.2, 5.0),
+    ahead=st.sampled_from([0.1, 0.5, 1.0, 1.5, 7.99, 8.01, 8.1, 100.0]),
+    n=st.integers(2, 80),
 )
-def test_event_time_is_mapped_by_the_line_it_has_followed(
+def test_event_time_is_mapped_by_the_line_it_has_followed_to_the_end_of_a_step(
     delay: float, speed: float, ahead: float, n: int
 ) -> None:
     known = ProgressMap()
     for second in range(n):
         known.update(EPOCH + second, EPOCH + delay + second * speed)
-    expected = EPOCH + delay + (n - 1 + ahead) * speed
+    expected = EPOCH + delay + (n - 1 + ceil(ahead - ROUNDED)) * speed
     assert known.time_of(EPOCH + n - 1 + ahead) == pytest.approx(expected, abs=1e-3)
 
 

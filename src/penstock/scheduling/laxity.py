@@ -24,7 +24,7 @@ PUT_OFF_SECONDS, MOST_PUT_OFF_SECONDS = 2.0, 10.0
 SAFETY = 1.3
 RESERVE, MOST_RESERVE_SECONDS = 0.25, 1.0
 """Of its target, what a stage has left when others make way for it: turns are often longer than predicted."""
-ROOM_SECONDS = 1.0
+ROOM_SECONDS = 0.5
 """While slots are ample, how long a stage is held at most for another to start the moment it is ready."""
 ANY_MOMENT_SECONDS, MUCH_LATER_SECONDS = 0.02, 0.3
 """What should be ready and is not will be so soon; one that is so much later is not held for."""
@@ -212,9 +212,9 @@ def cut_for_room(
     starts: Iterable[Start],
     ends: Sequence[float],
 ) -> Cut:
-    """As `cut_for_urgent`, but so that the others start as soon as they would if this turn were not granted.
+    """As `cut_for_urgent`, but so that windows start as soon as they would if this turn were not granted.
 
-    One that should be ready, and is not, will be at any moment.
+    One that should be complete, and is not, will be at any moment.
     """
     line = [each for each in starts if now < each.by and each.by + each.reserve < stage.start_deadline]
     cut = cut_for_urgent(stage, rows, now, soonest(line, [*ends, now], now + ANY_MOMENT_SECONDS), ends)

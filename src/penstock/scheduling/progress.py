@@ -6,23 +6,26 @@ from bisect import bisect_left, insort
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import inf
+from math import ceil, inf
 
 IDLE_SECONDS = 10.0
 KEPT = 64
 MOST_STEPS = 8192
 MANY_SOURCES = 256
+ROUNDED = 0.02
+"""Of a step: what lies so little behind its end is observed with it, as steps are not all alike."""
 
 
 class ProgressMap:
     """When a logical time will be observed: a running linear fit over the last progresses seen (PROGRESSMAP).
 
-    With `ingestion` logical time is the time of arrival, and nothing is fitted.
+    With `ingestion` logical time is the time of arrival, and nothing is fitted. Progress comes in steps, and
+    a time within one is observed with its end: steps are taken to be as long as those before.
 
     >>> known = ProgressMap()
     >>> for second in range(5): known.update(progress=second, time=second + 2.0)
-    >>> known.time_of(11.0)
-    13.0
+    >>> known.time_of(11.0), known.time_of(11.2)
+    (13.0, 14.0)
     """
 
     def __init__(self, *, ingestion: bool = False) -> None:
@@ -46,7 +49,10 @@ class ProgressMap:
         mean_t = sum(t - t0 for _, t in self._seen) / n
         spread = sum((p - p0 - mean_p) ** 2 for p, _ in self._seen)
         slope = sum((p - p0 - mean_p) * (t - t0 - mean_t) for p, t in self._seen) / spread
-        return t0 + mean_t + slope * (progress - p0 - mean_p) if slope > 0.0 else None
+        last = self._seen[-1][0]
+        step = (last - p0) / (n - 1)
+        observed = last + ceil((progress - last) / step - ROUNDED) * step
+        return t0 + mean_t + slope * (observed - p0 - mean_p) if slope > 0.0 else None
 
 
 @dataclass(frozen=True)

@@ -345,8 +345,9 @@ class Scheduler:
         if not cut.rows or self._use.is_scarce(now):
             return cut
         # Slots are ample: it can as well be out of the way of those that will be ready while it runs.
-        room = cut_for_room(view, rows, now, seen, ends)
-        return room if room.rows or self._makes_room(view.name, now) else cut
+        room = cut_for_room(view, cut.rows, now, seen, ends)
+        makes_room = 0 < room.rows < cut.rows or (not room.rows and self._makes_room(view.name, now))
+        return room if makes_room else cut
 
     def _makes_room(self, name: str, now: float) -> bool:
         """Whether a stage waits for others to go first, though they could wait for it: not for long."""
