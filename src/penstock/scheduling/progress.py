@@ -12,8 +12,8 @@ IDLE_SECONDS = 10.0
 KEPT = 64
 MOST_STEPS = 8192
 MANY_SOURCES = 256
-ROUNDED = 0.02
-"""Of a step: what lies so little behind its end is observed with it, as steps are not all alike."""
+ROUNDED = 1e-6
+"""Of a step: what lies so little behind its end is observed with it."""
 
 
 class ProgressMap:
