@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.scheduling.contexts import transform
-from penstock.scheduling.progress import ROUNDED, Heard, ProgressMap, Sources, SourcesRule
+from penstock.scheduling.progress import Heard, ProgressMap, Sources, SourcesRule
 
 EPOCH = 1.8e9
 
@@ -36,8 +36,26 @@ def test_event_time_is_mapped_by_the_line_it_has_followed_to_the_end_of_a_step(
     known = ProgressMap()
     for second in range(n):
         known.update(EPOCH + second, EPOCH + delay + second * speed)
-    expected = EPOCH + delay + (n - 1 + ceil(ahead - ROUNDED)) * speed
+    expected = EPOCH + delay + (n - 1 + ceil(ahead - 1e-6)) * speed
     assert known.time_of(EPOCH + n - 1 + ahead) == pytest.approx(expected, abs=1e-3)
+
+
+def test_steps_are_as_long_as_most_were_whatever_a_pause_lasted() -> None:
+    known = ProgressMap()
+    for second in (*range(30), *range(3630, 3660)):
+        known.update(EPOCH + second - 0.001, EPOCH + second)
+    assert known.time_of(EPOCH + 3659.0) == pytest.approx(EPOCH + 3660.0, abs=0.01)
+    known.update(EPOCH + 3660 - 0.001, EPOCH + 3660)
+    assert known.time_of(EPOCH + 3660.0) == pytest.approx(EPOCH + 3661.0, abs=0.01)
+
+
+@pytest.mark.parametrize("apart", [1e-5, 1e-3])
+def test_rows_just_behind_the_end_of_a_step_are_in_it_and_those_just_after_in_the_next(apart: float) -> None:
+    known = ProgressMap()
+    for tick in range(100):
+        known.update(EPOCH + tick / 10, EPOCH + tick / 10 + 0.05)
+    assert known.time_of(EPOCH + 10.0) == pytest.approx(EPOCH + 10.05, abs=0.001)
+    assert known.time_of(EPOCH + 10.0 + apart) == pytest.approx(EPOCH + 10.15, abs=0.001)
 
 
 def test_only_the_recent_past_counts() -> None:

@@ -6,14 +6,17 @@ from bisect import bisect_left, insort
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from math import ceil, inf
+from statistics import median
+from typing import NamedTuple
 
 IDLE_SECONDS = 10.0
 KEPT = 64
 MOST_STEPS = 8192
 MANY_SOURCES = 256
-ROUNDED = 1e-6
-"""Of a step: what lies so little behind its end is observed with it."""
+ROUNDED_SECONDS = 5e-7
+"""Half of the least difference between two event times; epoch seconds have no more digits."""
 
 
 class ProgressMap:
@@ -31,10 +34,12 @@ class ProgressMap:
     def __init__(self, *, ingestion: bool = False) -> None:
         self._ingestion = ingestion
         self._seen: deque[tuple[float, float]] = deque(maxlen=KEPT)
+        self._line: _Line | None = None
 
     def update(self, progress: float, time: float) -> None:
         if not self._ingestion and (not self._seen or progress > self._seen[-1][0]):
             self._seen.append((progress, time))
+            self._line = None
 
     def time_of(self, progress: float) -> float | None:
         """None while too little was seen, or where time runs backwards as progress goes on."""
@@ -42,17 +47,36 @@ class ProgressMap:
             return progress
         if len(self._seen) < 2:
             return None
-        # Counted from the first: epoch seconds squared leave no digits for milliseconds.
-        p0, t0 = self._seen[0]
-        n = len(self._seen)
-        mean_p = sum(p - p0 for p, _ in self._seen) / n
-        mean_t = sum(t - t0 for _, t in self._seen) / n
-        spread = sum((p - p0 - mean_p) ** 2 for p, _ in self._seen)
-        slope = sum((p - p0 - mean_p) * (t - t0 - mean_t) for p, t in self._seen) / spread
-        last = self._seen[-1][0]
-        step = (last - p0) / (n - 1)
-        observed = last + ceil((progress - last) / step - ROUNDED) * step
-        return t0 + mean_t + slope * (observed - p0 - mean_p) if slope > 0.0 else None
+        # Asked much more often than anything comes.
+        self._line = self._line or _Line.through(self._seen)
+        return self._line.time_of(progress)
+
+
+class _Line(NamedTuple):
+    """Counted from its middle: epoch seconds squared leave no digits for milliseconds."""
+
+    progress: float
+    time: float
+    slope: float
+    last: float
+    step: float
+
+    @classmethod
+    def through(cls, seen: Sequence[tuple[float, float]]) -> _Line:
+        p0, t0 = seen[0]
+        n = len(seen)
+        mean_p = sum(p - p0 for p, _ in seen) / n
+        mean_t = sum(t - t0 for _, t in seen) / n
+        spread = sum((p - p0 - mean_p) ** 2 for p, _ in seen)
+        slope = sum((p - p0 - mean_p) * (t - t0 - mean_t) for p, t in seen) / spread
+        # Not the mean: after a pause one of them is as long as that.
+        step = median(later - sooner for (sooner, _), (later, _) in pairwise(seen))
+        return cls(p0 + mean_p, t0 + mean_t, slope, seen[-1][0], step)
+
+    def time_of(self, progress: float) -> float | None:
+        steps = ceil((progress - self.last - ROUNDED_SECONDS) / self.step)
+        observed = self.last + steps * self.step
+        return self.time + self.slope * (observed - self.progress) if self.slope > 0.0 else None
 
 
 @dataclass(frozen=True)

@@ -175,6 +175,7 @@ class Scheduler:
         self._during_turn.pop(name, None)
         self._waiting.take(name)
         self._starting.take(name)
+        self._held_for_room.pop(name, None)
 
     def next(self, now: float) -> Decision:
         """Grants the next turn and takes its slots, or says why none is granted. Call it until it holds."""
@@ -367,7 +368,6 @@ class Scheduler:
         self._known.discard(name)
         self._turns.forget(name)
         self._expected_starts.pop(name, None)
-        self._held_for_room.pop(name, None)
         self._probes.forget(name)
         self._trials.forget(name)
 
