@@ -369,6 +369,21 @@ def test_rows_that_were_just_written_are_not_read_again(
     assert [len(piece.paths) for piece in gathered] == [1, 0, 0, 0, 0]
 
 
+def test_rows_in_memory_and_in_files_are_gathered_though_their_types_differ(
+    open_spool: Open, tmp_path: Path
+) -> None:
+    spool = open_spool()
+    reader = spool.subscribe("c")
+    table = pa.table({"at": pa.array([1_000, 2_000], pa.timestamp("ns", "UTC"))})
+    for _ in range(3):
+        spool.append(table)
+    pq.write_table(table.cast(pa.schema([("at", pa.timestamp("us", "UTC"))])), tmp_path / "moved.parquet")
+    spool.publish(spool.adopt_pending([tmp_path / "moved.parquet"], "other", 0).name)
+    gathered = reader.gather(reader.take(None, tmp_path), tmp_path)
+    assert [len(piece.paths) for piece in gathered] == [1, 0, 0, 0]
+    assert pq.read_table(gathered[0].paths[0])["at"].cast(pa.int64()).to_pylist() == [1, 2] * 4
+
+
 def test_gathered_files_are_no_larger_than_tasks_can_share(
     open_spool: Open, rows: Rows, ids: Ids, tmp_path: Path
 ) -> None:

@@ -586,6 +586,26 @@ def test_it_is_held_for_a_moment_if_that_leaves_no_sensible_turn_and_then_goes_b
         assert held_or_granted(scheduler, now) == found
 
 
+def test_a_hold_for_room_ends_with_that_time_though_nothing_happens_then() -> None:
+    scheduler = Scheduler(Llf(), slots=1)
+    scheduler.wait(replace(BULK, fixed_seconds=1.0, row_seconds=5e-6))
+    scheduler.expect("window", Start(3.5, "window", 0.05, ready=1.9, lapses=5.0))
+    held = scheduler.next(0.0)
+    assert isinstance(held, Hold)
+    assert held.until == 0.5
+    assert held_or_granted(scheduler, 0.5) == ("bulk", 100_000)
+
+
+def test_a_stage_that_is_behind_or_starves_makes_no_room() -> None:
+    behind = Scheduler(Llf(), slots=1, grain_seconds=0.55)
+    behind.wait(BULK)
+    starved = Scheduler(Llf(), slots=1, patience_seconds=30.0)
+    starved.wait(replace(BULK, ready_since=-30.0))
+    for scheduler, rows in ((behind, 50_000), (starved, 100_000)):
+        scheduler.expect("window", windows(1, 0.05)[0])
+        assert held_or_granted(scheduler, 0.0) == ("bulk", rows)
+
+
 def test_where_slots_are_scarce_a_patient_turn_only_goes_by_deadlines() -> None:
     scheduler = Scheduler(Llf(), slots=1)
     scheduler.wait(replace(BULK, name="other"))

@@ -132,7 +132,13 @@ def test_a_bad_record_that_must_fail_fails_as_it_does_in_spark(spark: SparkSessi
 
 @pytest.mark.parametrize(
     ("schema", "options"),
-    [(FLAT, {"allowSingleQuotes": "false"}), (FLAT, {"encoding": "UTF-16"}), ("array<int>", {})],
+    [
+        (FLAT, {"allowSingleQuotes": "false"}),
+        (FLAT, {"encoding": "UTF-16"}),
+        (FLAT, {"mode": "DROPMALFORMED"}),
+        (FLAT, {"columnNameOfCorruptRecord": "ad"}),
+        ("array<int>", {}),
+    ],
 )
 def test_what_may_be_read_by_other_rules_is_left_to_spark(
     spark: SparkSession, schema: str, options: dict[str, str]

@@ -216,8 +216,8 @@ class Outbox:
         return f"data/{data_name(next(self._counter), producer, self._opening)}"
 
     def _remember(self, file: str, table: pa.Table, content: memoryview) -> None:
-        """Rows so few that a turn may have to read many such files."""
-        if content.nbytes <= TINY_BYTES:
+        """Rows so few that a turn may gather them with others, which it does not where writes are synced."""
+        if content.nbytes <= TINY_BYTES and not self.shelf.disk.fsync:
             self.shelf.recent.keep(file, table)
 
     def _drop(self, files: Sequence[str], size: int) -> None:

@@ -10,8 +10,8 @@ import pyarrow as pa
 
 MOST_BYTES = 1 << 20
 """Of one spool. Where more waits, what comes then is read from its files."""
-WASTEFUL = 2
-"""Times the bytes of the rows, what their buffers may take: rows cut from a large table keep all of it."""
+LEAST_BYTES = 4096
+"""What a table counts for, however few its rows."""
 
 
 class RecentRows:
@@ -24,13 +24,13 @@ class RecentRows:
         self._lock = threading.Lock()
 
     def keep(self, file: str, table: pa.Table) -> None:
-        """Unless there is no room. What is kept is small, however large the table that it was cut from."""
-        if self._bytes + table.nbytes > self._most_bytes:
+        """A copy, unless there is no room: the buffers of `table` may be somebody's, or hold much else."""
+        if self._bytes + _size(table) > self._most_bytes:
             return
-        own = compact(table)
+        own = copy_of(table)
         with self._lock:
             self._tables[_name(file)] = own
-            self._bytes += own.nbytes
+            self._bytes += _size(own)
 
     def rows(self, file: str) -> pa.Table | None:
         """All rows of the file, if they are kept."""
@@ -41,18 +41,19 @@ class RecentRows:
         with self._lock:
             for file in files:
                 gone = self._tables.pop(_name(file), None)
-                self._bytes -= 0 if gone is None else gone.nbytes
+                self._bytes -= 0 if gone is None else _size(gone)
 
 
-def compact(table: pa.Table) -> pa.Table:
-    """The same rows in buffers that hold little else."""
-    whole = table.combine_chunks()
-    if whole.get_total_buffer_size() <= WASTEFUL * whole.nbytes:
-        return whole
+def copy_of(table: pa.Table) -> pa.Table:
+    """The same rows in one buffer that holds nothing else."""
     copied = pa.BufferOutputStream()
-    with pa.ipc.new_stream(copied, whole.schema) as writer:
-        writer.write_table(whole)
+    with pa.ipc.new_stream(copied, table.schema) as writer:
+        writer.write_table(table.combine_chunks())
     return pa.ipc.open_stream(copied.getvalue()).read_all()
+
+
+def _size(table: pa.Table) -> int:
+    return max(table.nbytes, LEAST_BYTES)
 
 
 def _name(file: str) -> str:

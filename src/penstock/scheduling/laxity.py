@@ -56,7 +56,9 @@ class Start(NamedTuple):
     def seen_soon(self, now: float) -> Start | None:
         """The same; of one that is much later than it should be nothing tells when it will be ready."""
         seen = self.seen(now)
-        return seen if seen is None or now - self.ready < MUCH_LATER_SECONDS else seen._replace(ready=-inf)
+        if seen is None or self.ready == -inf or now - self.ready < MUCH_LATER_SECONDS:
+            return seen
+        return seen._replace(ready=-inf)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from math import ceil, inf
-from statistics import median
+from statistics import median_low
 from typing import NamedTuple
 
 IDLE_SECONDS = 10.0
@@ -70,7 +70,7 @@ class _Line(NamedTuple):
         spread = sum((p - p0 - mean_p) ** 2 for p, _ in seen)
         slope = sum((p - p0 - mean_p) * (t - t0 - mean_t) for p, t in seen) / spread
         # Not the mean: after a pause one of them is as long as that.
-        step = median(later - sooner for (sooner, _), (later, _) in pairwise(seen))
+        step = median_low(later - sooner for (sooner, _), (later, _) in pairwise(seen))
         return cls(p0 + mean_p, t0 + mean_t, slope, seen[-1][0], step)
 
     def time_of(self, progress: float) -> float | None:

@@ -250,7 +250,7 @@ class Scheduler:
         A stage that is held so for long gets a small turn all the same, one that starves a sensible one.
         """
         needed = self._needed(view)
-        cut = self._sized(view, now, needed)
+        cut = self._sized(view, now, needed, makes_room=went_first is WentFirst.NO)
         if went_first is WentFirst.UNTRIED and not view.rows_seen:
             cut = Cut(self._least(view, starved=False))
         if cut.rows or not view.rows_waiting:
@@ -263,7 +263,8 @@ class Scheduler:
                 return other
             reason = f"its turn would not end before {cut.urgent} must start: a slot stays free for that"
             # When its turn would have to end may be past: nothing changes by looking again at once.
-            times = (cut.end_by, probe_at, self._waiting.until, self._next_trial)
+            no_more_room = self._held_for_room.get(view.name, inf) + ROOM_SECONDS
+            times = (cut.end_by, probe_at, no_more_room, self._waiting.until, self._next_trial)
             return Hold(reason, now, view.name, until=min(each for each in times if each > now))
         self._probes.probed(view.name)
         return self._granted(view, Cut(self._least(view, starved)), needed, went_first, tried=True)
@@ -274,7 +275,7 @@ class Scheduler:
             needed = self._needed(view)
             if level > IN_IDLE_SLOTS or needed > self.free_slots:
                 return None
-            cut = self._sized(view, now, needed)
+            cut = self._sized(view, now, needed, makes_room=True)
             if cut.rows or not view.rows_waiting:
                 self._probes.forget(view.name)
                 return self._granted(view, cut, needed, WentFirst.NO)
@@ -330,8 +331,12 @@ class Scheduler:
         # Part of a block makes nothing, however short its turn is.
         return max(cut, min(rows, view.block_rows))
 
-    def _sized(self, view: StageView, now: float, needed: int) -> Cut:
-        """The rows of a turn: what consumption wants, cut to the grain and for whoever must start soon."""
+    def _sized(self, view: StageView, now: float, needed: int, *, makes_room: bool) -> Cut:
+        """The rows of a turn: what consumption wants, cut to the grain and for whoever must start soon.
+
+        While slots are ample one that `makes_room`, and is not behind itself, can as well be out of the way
+        of windows that will be ready while it runs.
+        """
         rows = self._grained(view)
         # What was learned from a few cold turns must not keep a stage from the turns that teach better.
         if not rows or not view.trusted or not _by_deadline(self._policy):
@@ -343,14 +348,17 @@ class Scheduler:
         seen = [each for start in starts if (each := start.seen_soon(now)) is not None and each.by < latest]
         ends = [now] * (self.free_slots - needed) + self._turns.free_at(now)
         cut = cut_for_urgent(view, rows, now, seen, ends)
-        if not cut.rows or self._use.is_scarce(now):
+        behind = rows < view.rows_waiting
+        if not makes_room or behind or not cut.rows or self._use.is_scarce(now):
             return cut
-        # Slots are ample: it can as well be out of the way of those that will be ready while it runs.
+        if all(each.ready == -inf for each in seen):
+            return cut
         room = cut_for_room(view, cut.rows, now, seen, ends)
-        makes_room = 0 < room.rows < cut.rows or (not room.rows and self._makes_room(view.name, now))
-        return room if makes_room else cut
+        if room.rows == cut.rows or not (room.rows or self._is_held_for_room(view.name, now)):
+            return cut
+        return room
 
-    def _makes_room(self, name: str, now: float) -> bool:
+    def _is_held_for_room(self, name: str, now: float) -> bool:
         """Whether a stage waits for others to go first, though they could wait for it: not for long."""
         return now < self._held_for_room.setdefault(name, now) + ROOM_SECONDS
 

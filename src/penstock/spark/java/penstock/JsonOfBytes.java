@@ -22,12 +22,14 @@ import org.apache.spark.sql.catalyst.util.FailureSafeParser;
 import org.apache.spark.sql.execution.SparkPlan;
 import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.StringType;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.unsafe.Platform;
 import org.apache.spark.unsafe.types.UTF8String;
 import scala.collection.Iterator;
 import scala.collection.immutable.Nil$;
+import scala.collection.immutable.Seq;
 import scala.runtime.AbstractFunction1;
 import scala.runtime.AbstractFunction2;
 import scala.runtime.AbstractPartialFunction;
@@ -65,7 +67,28 @@ public class JsonOfBytes extends UnaryExpression implements Serializable {
     while (can && names.hasNext()) {
       can = SAME_BY_BYTES.contains(((String) names.next()).toLowerCase(Locale.ROOT));
     }
-    return can;
+    return can && isAccepted(options(spark, corruptColumn()), (StructType) spark.dataType());
+  }
+
+  /** Whether Spark would read by these options: what it refuses, it refuses at the first row. */
+  private static boolean isAccepted(JSONOptions options, StructType schema) {
+    String mode = options.parseMode().name();
+    boolean accepted = mode.equals("PERMISSIVE") || mode.equals("FAILFAST");
+    StructField[] fields = schema.fields();
+    for (int i = 0; i < fields.length; i++) {
+      boolean isCorrupt = fields[i].name().equals(options.columnNameOfCorruptRecord());
+      accepted &= !isCorrupt || (fields[i].dataType() instanceof StringType && fields[i].nullable());
+    }
+    return accepted;
+  }
+
+  private static JSONOptions options(JsonToStructs spark, String corrupt) {
+    return new JSONOptions(spark.options(), (String) spark.timeZoneId().get(), corrupt);
+  }
+
+  /** By the session that plans, as Spark's own does: tasks may not know its settings. */
+  private static String corruptColumn() {
+    return SQLConf.get().columnNameOfCorruptRecord();
   }
 
   public TreeNode child() {
@@ -138,10 +161,11 @@ public class JsonOfBytes extends UnaryExpression implements Serializable {
 
   private FailureSafeParser parser() {
     if (parser == null) {
-      JSONOptions options = new JSONOptions(spark.options(), (String) spark.timeZoneId().get(), corrupt);
+      JSONOptions options = options(spark, corrupt);
       StructType schema = (StructType) spark.dataType();
       String set = options.columnNameOfCorruptRecord();
-      JacksonParser rows = new JacksonParser(without(schema, set), options, false, (scala.collection.immutable.Seq) Nil$.MODULE$);
+      Seq filters = (Seq) Nil$.MODULE$;
+      JacksonParser rows = new JacksonParser(without(schema, set), options, false, filters);
       parser = new FailureSafeParser(new Parse(rows), options.parseMode(), schema, set);
     }
     return parser;
@@ -182,9 +206,7 @@ public class JsonOfBytes extends UnaryExpression implements Serializable {
     }
 
     public Object apply(Object expression) {
-      // By the session that plans, as Spark's own does: tasks may not know its settings.
-      String corrupt = SQLConf.get().columnNameOfCorruptRecord();
-      return new JsonOfBytes((JsonToStructs) expression, corrupt);
+      return new JsonOfBytes((JsonToStructs) expression, corruptColumn());
     }
 
     public Object applyOrElse(Object expression, scala.Function1 otherwise) {
