@@ -598,7 +598,7 @@ def test_a_hold_for_room_ends_with_that_time_though_nothing_happens_then() -> No
 
 def test_a_stage_that_is_behind_or_starves_makes_no_room() -> None:
     behind = Scheduler(Llf(), slots=1, grain_seconds=0.55)
-    behind.wait(BULK)
+    behind.wait(replace(BULK, rows_waiting=201_000))
     starved = Scheduler(Llf(), slots=1, patience_seconds=30.0)
     starved.wait(replace(BULK, ready_since=-30.0))
     for scheduler, rows in ((behind, 50_000), (starved, 100_000)):

@@ -26,6 +26,8 @@ RESERVE, MOST_RESERVE_SECONDS = 0.25, 1.0
 """Of its target, what a stage has left when others make way for it: turns are often longer than predicted."""
 ROOM_SECONDS = 0.5
 """While slots are ample, how long a stage is held at most for another to start the moment it is ready."""
+BEHIND_TURNS = 4
+"""A stage with rows for more turns than these makes no such room: it may have too little time as it is."""
 ANY_MOMENT_SECONDS, MUCH_LATER_SECONDS = 0.02, 0.3
 """What should be ready and is not will be so soon; one that is so much later is not held for."""
 LATER_SECONDS = 2.0

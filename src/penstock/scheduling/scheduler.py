@@ -11,6 +11,7 @@ from penstock.errors import PenstockError
 from penstock.scheduling.consumption import All, Consumption, Planned
 from penstock.scheduling.decisions import Choice, Decision, Grant, Hold, WentFirst, count
 from penstock.scheduling.laxity import (
+    BEHIND_TURNS,
     BEYOND_SEEN,
     BEYOND_SEEN_ALONE,
     FEW_ROWS,
@@ -348,7 +349,7 @@ class Scheduler:
         seen = [each for start in starts if (each := start.seen_soon(now)) is not None and each.by < latest]
         ends = [now] * (self.free_slots - needed) + self._turns.free_at(now)
         cut = cut_for_urgent(view, rows, now, seen, ends)
-        behind = rows < view.rows_waiting
+        behind = view.rows_waiting > BEHIND_TURNS * rows
         if not makes_room or behind or not cut.rows or self._use.is_scarce(now):
             return cut
         if all(each.ready == -inf for each in seen):
