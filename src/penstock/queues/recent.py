@@ -53,7 +53,7 @@ def copy_of(table: pa.Table) -> pa.Table:
 
 
 def _size(table: pa.Table) -> int:
-    return max(table.nbytes, LEAST_BYTES)
+    return max(int(table.nbytes), LEAST_BYTES)
 
 
 def _name(file: str) -> str:
